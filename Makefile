@@ -1,0 +1,53 @@
+# Every target sets up what it needs: a .venv made by plain python3 and pip, once, and again when
+# pyproject.toml or constraints.txt have changed.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format fuzz bench tables clean
+
+help: ## Show this list
+	@echo "Usage: make TARGET [ARGS='more arguments']"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Find patterns in a generated stream and show them
+	@$(BIN)/ensue demo $(ARGS)
+
+test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
+	@$(BIN)/python -m pytest -q -n 2 $(ARGS)
+
+lint: $(READY) ## Check style, formatting, types and who imports whom
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## Format the code and mend what can be mended mechanically
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+fuzz: $(READY) ## Run the property tests on very many examples (takes its time)
+	@ENSUE_FUZZ=1 $(BIN)/python -m pytest -q -n 2 tests $(ARGS)
+
+bench: $(READY) ## Run the benchmarks
+	@$(BIN)/python -m bench $(ARGS)
+
+tables: $(READY) ## Generate the parser's tables from the grammar
+	@$(BIN)/python -m ensue.language.generate
+
+clean: ## Remove caches and build products (.venv stays)
+	@rm -rf build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Ensue needs Python 3.11 or later; choose one with: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || echo "Setting up $(VENV), once; this takes about a minute." >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""From syntax tree to bound query: names, types, schema, parameters, conditions."""

@@ -1,0 +1,105 @@
+"""Warnings: legal queries that probably do not mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ensue.analysis.variables import Variables, always_bound
+from ensue.errors import Diagnostic, Fix
+from ensue.language import tree
+
+
+def warnings(query: tree.Query, variables: Variables) -> list[Diagnostic]:
+    """Return the warnings for a query that has no errors."""
+    found = [each for node in _nodes(query.pattern) for each in _about(node, query, variables)]
+    if query.partition:
+        found += _about_keys(query)
+    return sorted(found, key=lambda each: each.span)
+
+
+def _nodes(node: tree.Node) -> Iterator[tree.Node]:
+    yield node
+    for child in tree.children(node):
+        yield from _nodes(child)
+
+
+def _about(node: tree.Node, query: tree.Query, variables: Variables) -> Iterator[Diagnostic]:
+    match node:
+        case tree.Repeated(high=None) if query.window is None:
+            yield Diagnostic(
+                "W501",
+                node.span,
+                "a repetition without WITHIN looks back to the beginning of the stream",
+                "add a window, such as WITHIN 10 MINUTES or WITHIN 1000 EVENTS",
+            )
+        case tree.Sequence(items=items, contiguous=False):
+            for item in items:
+                if isinstance(item, tree.Absent):
+                    yield Diagnostic(
+                        "W502",
+                        item.span,
+                        "NOT beside ';' is satisfied by any other event in between",
+                        "did you mean UNLESS?  A ; C UNLESS B: no B between",
+                    )
+        case tree.Combined(operator="AND", items=items):
+            yield from _about_and(node, items, variables)
+        case tree.Filtered(condition=condition):
+            for each in _nodes(condition):
+                if isinstance(each, tree.Logical) and each.operator == "OR":
+                    yield from _about_or(each)
+
+
+def _about_and(
+    node: tree.Combined, items: tuple[tree.Pattern, ...], variables: Variables
+) -> Iterator[Diagnostic]:
+    can = [{name for atom in variables.atoms(item) for name in atom.variables} for item in items]
+    for item in items:
+        if any(not always_bound(item) <= names for names in can):
+            fix = Fix(
+                node.span.__class__(items[0].span.end, items[1].span.start), " ; "
+            ) if len(items) == 2 else None
+            yield Diagnostic(
+                "W503",
+                node.span,
+                "AND wants one group of events that is both, and these bind different variables: "
+                "there is no match",
+                "for one after the other write ';', for both in any order ALL",
+                fix,
+            )
+            return
+
+
+def _about_or(node: tree.Logical) -> Iterator[Diagnostic]:
+    names = {
+        each.variable.text if isinstance(each, tree.Restriction) else None
+        for each in node.operands
+    }
+    if len(names) == 1 and None not in names:
+        (name,) = names
+        yield Diagnostic(
+            "W505",
+            node.span,
+            f"one side must hold for all events of '{name}' together",
+            f"to decide event by event write OR inside the brackets: {name}[… OR …]",
+        )
+
+
+def _about_keys(query: tree.Query) -> Iterator[Diagnostic]:
+    span = query.partition[0].span.to(query.partition[-1].span)
+    if query.window is None:
+        reason = "without WITHIN"
+    elif query.window.duration is None and query.window.attribute is None:
+        reason = "with a window in EVENTS"
+    elif any(
+        isinstance(node, tree.Applied) and node.function.text.upper() == "START"
+        for node in _nodes(query.pattern)
+    ):
+        reason = "with START"
+    else:
+        return
+    yield Diagnostic(
+        "W504",
+        span,
+        f"PARTITION BY {reason} keeps something for every key ever seen",
+        "a window in time, such as WITHIN 10 MINUTES, lets keys be forgotten",
+    )

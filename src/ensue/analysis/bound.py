@@ -1,0 +1,69 @@
+"""The bound query: what the analysis hands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ensue.analysis.conditions import Condition
+from ensue.analysis.context import Clock
+from ensue.analysis.schema import Schema
+from ensue.errors import Diagnostic, Source, Span
+from ensue.language import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A computed column: name = function(variable.path); path None counts events."""
+
+    name: str
+    function: str
+    variable: str
+    path: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """SELECT count(*), sum(x.a) AS s, …: one row for each completing event or interval."""
+
+    count: str
+    columns: tuple[Column, ...]
+    order: tuple[str, ...]
+    """The names of all columns as the query lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN: a number of events, or a length on the time column.
+
+    `size` counts events, units of an integer time column, or nanoseconds.
+    """
+
+    kind: Literal["events", "units", "duration"]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query whose every name is resolved and every condition understood."""
+
+    source: Source
+    tree: tree.Query
+    schema: Schema
+    clock: Clock
+    conditions: Mapping[Span, Condition]
+    """By the place of what stands after FILTER, and of the keys of an inner PARTITION BY."""
+    aggregates: Mapping[Span, tuple[Column, ...]]
+    """By the place of the variable after AGGREGATE."""
+    shown: Mapping[str, tuple[tuple[str, ...], ...] | None] | None
+    """Selected variables and their attributes of interest (None: all); None: all variables."""
+    columns: tuple[Column, ...]
+    totals: Totals | None
+    strategy: str | None
+    partition: tuple[tuple[str, ...], ...]
+    window: Window | None
+    consume: Literal["ANY", "PARTITION", "NONE"]
+    limit: int | None
+    every: Window | None
+    warnings: tuple[Diagnostic, ...]

@@ -1,0 +1,73 @@
+"""What the passes of the analysis share: the source, what is known, and the problems found."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ensue.analysis.schema import OPEN, Schema
+from ensue.analysis.types import TIME_UNITS
+from ensue.errors import Diagnostic, Fix, Source, Span
+from ensue.language.tokens import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time column as far as it is known: its name and, for integers, its unit."""
+
+    column: tuple[str, ...] | None = None
+    unit: str | None = None
+    known: bool = False
+    """False while a query is compiled without data: then nothing is an error yet."""
+
+    @property
+    def nanoseconds(self) -> int | None:
+        return None if self.unit is None else TIME_UNITS[self.unit]
+
+
+@dataclass(slots=True)
+class Context:
+    """The state of one analysis: problems are gathered, not raised, so that all are shown."""
+
+    source: Source
+    schema: Schema = OPEN
+    parameters: Mapping[str, object] | None = field(default_factory=dict)
+    """None: parameters are not known yet, as when a file is checked."""
+    clock: Clock = Clock()
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    def report(
+        self, code: str, span: Span, message: str, hint: str | None = None, fix: Fix | None = None
+    ) -> None:
+        self.problems.append(Diagnostic(code, span, message, hint, fix))
+
+    def report_name(
+        self, code: str, span: Span, message: str, name: str, known: Iterable[str], otherwise: str
+    ) -> None:
+        """Report a name that is not known, with the nearest that is."""
+        near = nearest(name, known)
+        if near is None:
+            self.report(code, span, message, otherwise)
+        else:
+            written = ".".join(quoted(part) for part in near.split("."))
+            self.report(code, span, message, f"did you mean '{near}'?", Fix(span, written))
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like this one, if any is.
+
+    >>> nearest("prise", ["name", "price"]), nearest("MSFT", ["price"])
+    ('price', None)
+    """
+    names = sorted(set(known) - {name})
+    folded = {each.lower(): each for each in reversed(names)}
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def listing(names: Iterable[str], most: int = 8) -> str:
+    """Write a few names one after another."""
+    ordered = list(dict.fromkeys(names))
+    text = ", ".join(ordered[:most])
+    return text if len(ordered) <= most else f"{text}, … ({len(ordered)} in all)"

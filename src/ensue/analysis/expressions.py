@@ -1,0 +1,93 @@
+"""Bound expressions: few kinds of nodes, every name resolved, every node typed.
+
+Sugar is gone: BETWEEN is two comparisons, NOT IN a NOT, parameters are constants. Values are
+Python's: bool, int, float, Decimal, str; instants and durations are whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias, Union
+
+from ensue.analysis.types import Type
+
+Value: TypeAlias = Union[bool, int, float, Decimal, str, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of the event at hand, or of the event chosen for a variable."""
+
+    path: tuple[str, ...]
+    type: Type
+    variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """`type`: the name of the event's type."""
+
+    variable: str | None = None
+    type: Type = Type.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator or function applied to arguments.
+
+    Names: or, and, not; = != < <= > >=; + - * / % negative; like, rlike, is_null; and the
+    functions of the language under their own names.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Membership in a set of constants; `with_null` when the list also held a NULL."""
+
+    operand: Expression
+    values: frozenset[Value]
+    with_null: bool
+    type: Type = Type.BOOLEAN
+
+
+Expression: TypeAlias = Union[Constant, Attribute, EventType, Operation, OneOf]
+
+UNKNOWN = Constant(None, Type.UNKNOWN)
+
+
+def subexpressions(expression: Expression) -> Iterator[Expression]:
+    """Walk an expression from the outside in."""
+    yield expression
+    if isinstance(expression, Operation):
+        for argument in expression.arguments:
+            yield from subexpressions(argument)
+    elif isinstance(expression, OneOf):
+        yield from subexpressions(expression.operand)
+
+
+def variables_of(expression: Expression) -> frozenset[str]:
+    """Return the variables whose events an expression looks at."""
+    return frozenset(
+        each.variable
+        for each in subexpressions(expression)
+        if isinstance(each, (Attribute, EventType)) and each.variable is not None
+    )
+
+
+def paths_of(expression: Expression) -> frozenset[tuple[str, ...]]:
+    """Return the attributes that an expression reads."""
+    return frozenset(
+        each.path for each in subexpressions(expression) if isinstance(each, Attribute)
+    )

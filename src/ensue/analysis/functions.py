@@ -1,0 +1,60 @@
+"""The functions of CEQL: what they take and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ensue.analysis.types import Type
+
+Family = tuple[str, frozenset[Type]]
+
+NUMBER: Family = ("a number", frozenset({Type.INT, Type.DOUBLE, Type.DECIMAL}))
+STRING: Family = ("a string", frozenset({Type.STRING}))
+INSTANT: Family = ("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}))
+
+
+def _number_kept(types: tuple[Type, ...]) -> Type:
+    """Whole numbers stay whole; everything else is computed as double."""
+    return types[0] if types[0] in (Type.INT, Type.UNKNOWN) else Type.DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function with its parameters and the type of its result."""
+
+    name: str
+    parameters: tuple[Family, ...]
+    result: Callable[[tuple[Type, ...]], Type]
+
+
+def _always(kind: Type) -> Callable[[tuple[Type, ...]], Type]:
+    return lambda _: kind
+
+
+FUNCTIONS = {
+    each.name: each
+    for each in (
+        *(Function(name, (NUMBER,), _number_kept) for name in ("abs", "round", "floor", "ceil")),
+        Function("sqrt", (NUMBER,), _always(Type.DOUBLE)),
+        *(Function(name, (STRING,), _always(Type.STRING)) for name in ("lower", "upper")),
+        Function("length", (STRING,), _always(Type.INT)),
+        *(
+            Function(name, (STRING, STRING), _always(Type.BOOLEAN))
+            for name in ("starts_with", "ends_with", "contains")
+        ),
+        *(
+            Function(name, (INSTANT,), _always(Type.INT))
+            for name in ("hour", "minute", "day", "month", "year", "day_of_week")
+        ),
+    )
+}
+"""All functions of fixed arity; coalesce takes any number of arguments and is bound apart."""
+
+TRENDS = ("same", "increasing", "decreasing", "nondecreasing", "nonincreasing")
+"""What a variable's events may do one after another, inside X[…] only."""
+
+AGGREGATES = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
+
+TOTALS = ("sum", "avg", "min", "max", "count")
+"""The aggregates that may stand beside count(*)."""

@@ -1,0 +1,296 @@
+"""Patterns checked: names, filters, aggregates, repetitions, each in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ensue.analysis.binding import Binder
+from ensue.analysis.bound import Column
+from ensue.analysis.conditions import Condition, SameKey, bind_condition
+from ensue.analysis.context import Context, listing, nearest
+from ensue.analysis.expressions import Attribute
+from ensue.analysis.functions import AGGREGATES
+from ensue.analysis.types import Type
+from ensue.analysis.variables import Variable, Variables, may_repeat
+from ensue.errors import Fix, Span
+from ensue.language import tree
+
+FUNCTIONS = ("START", "STRICT", "NEXT", "LAST", "MAX")
+
+_NEED_NUMBERS = ("sum", "avg", "range", "stddev")
+
+
+@dataclass(slots=True)
+class PatternBinder:
+    """Walks a pattern, gathers what its filters and aggregates mean, reports what is wrong."""
+
+    context: Context
+    sources: frozenset[str]
+    variables: Variables = field(default_factory=Variables)
+    conditions: dict[Span, Condition] = field(default_factory=dict)
+    aggregates: dict[Span, tuple[Column, ...]] = field(default_factory=dict)
+
+    def bind(self, pattern: tree.Pattern, *, in_sequence: bool = False) -> None:
+        """Check a pattern; only inside a sequence may it be empty."""
+        match pattern:
+            case tree.Event():
+                self._event(pattern)
+            case tree.Absent(pattern=inner):
+                self._absent(inner)
+            case tree.Named(pattern=inner):
+                self.bind(inner)
+                self._named(pattern)
+            case tree.Repeated(pattern=inner, low=low):
+                if low == 0 and not in_sequence:
+                    self._report_empty(pattern.span)
+                self.bind(inner)
+            case tree.Sequence(items=items):
+                if not in_sequence and all(map(_may_be_empty, items)):
+                    self._report_empty(pattern.span)
+                for item in items:
+                    self.bind(item, in_sequence=True)
+            case tree.Combined(items=items):
+                for item in items:
+                    self.bind(item)
+            case tree.Unless(pattern=inner, absent=absent):
+                self.bind(inner)
+                self.bind(absent)
+            case tree.Filtered(pattern=inner, condition=condition):
+                self.bind(inner)
+                self.conditions[condition.span] = bind_condition(
+                    condition,
+                    self.context,
+                    self.variables.of(inner),
+                    lambda name: may_repeat(inner, name),
+                )
+            case tree.Aggregated():
+                self.bind(pattern.pattern)
+                self._aggregated(pattern)
+            case tree.Projected(pattern=inner, variables=words):
+                self.bind(inner)
+                self.check_variables(words, self.variables.of(inner))
+            case tree.Partitioned():
+                self.bind(pattern.pattern)
+                self._partitioned(pattern)
+            case tree.Applied(function=word, pattern=inner):
+                self._function(word)
+                self.bind(inner)
+
+    def check_variables(
+        self, words: Iterable[tree.Word], known: dict[str, Variable]
+    ) -> None:
+        """Report listed variables that the pattern does not bind."""
+        binder = Binder(self.context, known)
+        for word in words:
+            if word.text not in known:
+                binder.report_variable(word)
+
+    def _event(self, event: tree.Event) -> None:
+        events = self.context.schema.events
+        if event.stream is not None and event.stream.text not in self.sources:
+            self.context.report_name(
+                "E210",
+                event.stream.span,
+                f"'{event.stream.text}' is not among the streams of FROM",
+                event.stream.text,
+                self.sources,
+                f"FROM has {listing(sorted(self.sources))}",
+            )
+        if event.type is not None and events is not None and event.type.text not in events:
+            self.context.report_name(
+                "E211",
+                event.type.span,
+                f"unknown event type '{event.type.text}'",
+                event.type.text,
+                events,
+                f"the declared types are {listing(events)}",
+            )
+
+    def _absent(self, inner: tree.Pattern) -> None:
+        self.bind(inner)
+        wrong = _not_one_event(inner)
+        if wrong is not None:
+            self.context.report(
+                "E414",
+                wrong.span,
+                "NOT( ) is about one event: a type, perhaps with a filter",
+                "for 'no such thing in between' write φ UNLESS ψ",
+            )
+
+    def _named(self, pattern: tree.Named) -> None:
+        if not self.variables.atoms(pattern.pattern):
+            self.context.report(
+                "E415",
+                pattern.pattern.span,
+                f"this binds no event, so '{pattern.variable.text}' would name nothing",
+                "NOT(…) and what PROJECT leaves out bind nothing",
+            )
+
+    def _report_empty(self, span: Span) -> None:
+        self.context.report(
+            "E416",
+            span,
+            "this may be empty, so there would be a match without any event",
+            "?, * and {0,m} stand inside a sequence with something that is always there",
+        )
+
+    def _function(self, word: tree.Word) -> None:
+        if word.text.upper() in FUNCTIONS:
+            return
+        near = nearest(word.text, FUNCTIONS)
+        fix = None if near is None else Fix(word.span, near)
+        hint = "of patterns there are START, STRICT, NEXT, LAST, MAX and NOT"
+        self.context.report(
+            "E212",
+            word.span,
+            f"'{word.text}' is not a function of patterns",
+            hint if near is None else f"did you mean '{near}'?",
+            fix,
+        )
+
+    def _partitioned(self, pattern: tree.Partitioned) -> None:
+        known = self.variables.of(pattern.pattern)
+        keys: list[tuple[str, tuple[str, ...]]] = []
+        for path in pattern.keys:
+            variable = known.get(path.names[0])
+            if variable is None:
+                Binder(self.context, known).report_variable(path.parts[0])
+                continue
+            place = Span(path.parts[1].span.start, path.span.end)
+            Binder(self.context, known).attribute(path.names[1:], variable, place, inside=False)
+            keys.append((path.names[0], path.names[1:]))
+        listed = {name for name, _ in keys}
+        missing = [
+            atom for atom in self.variables.atoms(pattern.pattern) if not atom.variables & listed
+        ]
+        if missing and len(keys) == len(pattern.keys):
+            name = missing[0].type or "ANY"
+            self.context.report(
+                "E417",
+                _whole(pattern.keys),
+                f"the events of '{name}' have no key here",
+                "PARTITION BY inside a pattern lists an attribute for every event of it",
+            )
+        text = ", ".join(f"{name}.{'.'.join(path)}" for name, path in keys)
+        self.conditions[_whole(pattern.keys)] = SameKey(tuple(keys), f"PARTITION BY [{text}]")
+
+    def _aggregated(self, pattern: tree.Aggregated) -> None:
+        known = self.variables.of(pattern.pattern)
+        word = pattern.variable
+        if word.text in known and known[word.text].computed is None:
+            self.context.report(
+                "E418",
+                word.span,
+                f"'{word.text}' is already bound to events of the stream",
+                "give the computed event a name of its own",
+            )
+        names = [column.name.text for column in pattern.columns]
+        for column in pattern.columns:
+            if names.count(column.name.text) > 1:
+                self.context.report(
+                    "E419", column.name.span, f"the column '{column.name.text}' is computed twice"
+                )
+                break
+        types: dict[str, Type] = {}
+        columns: list[Column] = []
+        for column in pattern.columns:
+            bound, kind = self.column(column, known)
+            types[column.name.text] = kind
+            if bound is not None:
+                columns.append(bound)
+        self.variables.columns[word.span] = types
+        self.aggregates[word.span] = tuple(columns)
+
+    def column(
+        self, column: tree.Aggregate, known: dict[str, Variable]
+    ) -> tuple[Column | None, Type]:
+        """Bind one computed column and tell its type."""
+        function = column.function.text.lower()
+        if function not in AGGREGATES:
+            self.context.report_name(
+                "E213",
+                column.function.span,
+                f"unknown aggregate '{column.function.text}'",
+                function,
+                AGGREGATES,
+                f"the aggregates are {listing(AGGREGATES, 10)}",
+            )
+            return None, Type.UNKNOWN
+        assert column.argument is not None
+        names = column.argument.names
+        variable = known.get(names[0])
+        if variable is None:
+            Binder(self.context, known).report_variable(column.argument.parts[0])
+            return None, Type.UNKNOWN
+        if len(names) == 1:
+            if function != "count":
+                self.context.report(
+                    "E420",
+                    column.argument.span,
+                    f"{function} needs an attribute of '{names[0]}'",
+                    f"write {function}({names[0]}.attribute)",
+                )
+                return None, Type.UNKNOWN
+            return Column(column.name.text, function, names[0], None), Type.INT
+        place = Span(column.argument.parts[1].span.start, column.argument.span.end)
+        binder = Binder(self.context, known)
+        bound = binder.attribute(names[1:], variable, place, inside=False)
+        kind = bound.type if isinstance(bound, Attribute) else Type.UNKNOWN
+        if function in _NEED_NUMBERS and not (kind.is_number or kind is Type.UNKNOWN):
+            allowed_times = kind.is_time and function == "range"
+            if not allowed_times:
+                self.context.report(
+                    "E317",
+                    column.argument.span,
+                    f"{function} of a {kind}",
+                    f"of a {kind} only count, min, max, first and last can be taken",
+                )
+                return None, Type.UNKNOWN
+        return (
+            Column(column.name.text, function, names[0], names[1:]),
+            _aggregate_type(function, kind),
+        )
+
+
+def _aggregate_type(function: str, kind: Type) -> Type:
+    if function == "count":
+        return Type.INT
+    if function in ("avg", "stddev"):
+        return Type.DOUBLE
+    if function == "range" and kind.is_time:
+        return Type.DURATION
+    if function in ("sum", "range") and kind is Type.DECIMAL:
+        return Type.DOUBLE
+    return kind
+
+
+def _whole(paths: tuple[tree.Path, ...]) -> Span:
+    return paths[0].span.to(paths[-1].span)
+
+
+def _may_be_empty(pattern: tree.Pattern) -> bool:
+    match pattern:
+        case tree.Repeated(low=low):
+            return low == 0
+        case tree.Sequence(items=items):
+            return all(map(_may_be_empty, items))
+        case _:
+            return False
+
+
+def _not_one_event(pattern: tree.Pattern) -> tree.Pattern | None:
+    """Return the part of a pattern that is not about one event, or None."""
+    match pattern:
+        case tree.Event():
+            return None
+        case tree.Filtered(pattern=inner) | tree.Named(pattern=inner):
+            return _not_one_event(inner)
+        case tree.Combined(operator="OR" | "AND", items=items):
+            return next((part for part in map(_not_one_event, items) if part is not None), None)
+        case _:
+            return pattern
+
+
+partition_place = _whole
+"""Where the condition of an inner PARTITION BY is kept."""

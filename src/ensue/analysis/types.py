@@ -1,0 +1,119 @@
+"""The types of CEQL and what may be done with them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Type(Enum):
+    """A type of values; UNKNOWN is that of NULL and of attributes nobody has described."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    DOUBLE = "double"
+    DECIMAL = "decimal"
+    STRING = "string"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    DURATION = "duration"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_number(self) -> bool:
+        return self in _NUMBERS
+
+    @property
+    def is_time(self) -> bool:
+        return self in (Type.TIMESTAMP, Type.DATE)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_NUMBERS = frozenset({Type.INT, Type.DOUBLE, Type.DECIMAL})
+
+TYPE_NAMES = {
+    "boolean": Type.BOOLEAN,
+    "bool": Type.BOOLEAN,
+    "int": Type.INT,
+    "integer": Type.INT,
+    "long": Type.INT,
+    "bigint": Type.INT,
+    "double": Type.DOUBLE,
+    "float": Type.DOUBLE,
+    "decimal": Type.DECIMAL,
+    "string": Type.STRING,
+    "timestamp": Type.TIMESTAMP,
+    "date": Type.DATE,
+}
+"""How a type is written in CREATE STREAM and in schema=; the first name of each is its own."""
+
+NANOSECONDS = {
+    "NANOSECOND": 1,
+    "MICROSECOND": 1_000,
+    "MILLISECOND": 1_000_000,
+    "SECOND": 1_000_000_000,
+    "MINUTE": 60_000_000_000,
+    "HOUR": 3_600_000_000_000,
+    "DAY": 86_400_000_000_000,
+}
+"""The units of durations, in the singular; WEEKS and more are not of the language."""
+
+TIME_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+"""What time_unit= may say of an integer time column."""
+
+
+def comparable(left: Type, right: Type) -> bool:
+    """Tell whether values of the two types can be compared.
+
+    >>> comparable(Type.INT, Type.DECIMAL), comparable(Type.STRING, Type.INT)
+    (True, False)
+    """
+    if Type.UNKNOWN in (left, right) or left is right:
+        return True
+    return (left.is_number and right.is_number) or (left.is_time and right.is_time)
+
+
+def joined(left: Type, right: Type) -> Type | None:
+    """Return the type that has the values of both, or None.
+
+    >>> joined(Type.INT, Type.DOUBLE)
+    <Type.DOUBLE: 'double'>
+    """
+    if left is right or right is Type.UNKNOWN:
+        return left
+    if left is Type.UNKNOWN:
+        return right
+    if left.is_number and right.is_number:
+        return Type.DOUBLE
+    return Type.TIMESTAMP if left.is_time and right.is_time else None
+
+
+def from_arrow(kind: pa.DataType) -> Type | None:
+    """Return the CEQL type of an Arrow column, or None where there is none (lists, maps, …)."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return from_arrow(kind.value_type)
+    if types.is_boolean(kind):
+        return Type.BOOLEAN
+    if types.is_integer(kind):
+        return Type.INT
+    if types.is_floating(kind):
+        return Type.DOUBLE
+    if types.is_decimal(kind):
+        return Type.DECIMAL
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return Type.STRING
+    if types.is_timestamp(kind):
+        return Type.TIMESTAMP
+    if types.is_date(kind):
+        return Type.DATE
+    if types.is_duration(kind):
+        return Type.DURATION
+    return Type.UNKNOWN if types.is_null(kind) else None

@@ -1,0 +1,164 @@
+"""Which variables a pattern can bind, to events of which types, and how often.
+
+Every event of a pattern is an atom of its text; an atom knows the variables that its event is
+bound to: its type, the names given by AS around it, less what PROJECT forgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ensue.analysis.types import Type
+from ensue.language import tree
+
+ANY = "ANY"
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One event of a pattern: its type (None: any) and the variables it is bound to."""
+
+    type: str | None
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What is known of a variable: the types of its events, or the columns of its computed one."""
+
+    name: str
+    types: frozenset[str] | None = None
+    """None: events of any type."""
+    computed: Mapping[str, Type] | None = None
+
+
+@dataclass(slots=True)
+class Variables:
+    """Answers about the variables of patterns, each pattern visited once."""
+
+    columns: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
+    """Types of computed columns by the span of their AGGREGATE's variable."""
+    _atoms: dict[int, tuple[Atom, ...]] = field(default_factory=dict)
+
+    def atoms(self, pattern: tree.Pattern) -> tuple[Atom, ...]:
+        """Return the events that a pattern can bind, in the order of the text."""
+        known = self._atoms.get(id(pattern))
+        if known is None:
+            known = self._atoms[id(pattern)] = self._find_atoms(pattern)
+        return known
+
+    def _find_atoms(self, pattern: tree.Pattern) -> tuple[Atom, ...]:
+        match pattern:
+            case tree.Event(type=word):
+                name = None if word is None else word.text
+                return (Atom(name, frozenset({name or ANY})),)
+            case tree.Absent():
+                return ()
+            case tree.Named(pattern=inner, variable=word):
+                return tuple(
+                    Atom(atom.type, atom.variables | {word.text}) for atom in self.atoms(inner)
+                )
+            case tree.Projected(pattern=inner, variables=words):
+                kept = {word.text for word in words}
+                atoms = (Atom(atom.type, atom.variables & kept) for atom in self.atoms(inner))
+                return tuple(atom for atom in atoms if atom.variables)
+            case tree.Sequence(items=items) | tree.Combined(items=items):
+                return tuple(atom for item in items for atom in self.atoms(item))
+            case _:
+                return self.atoms(pattern.pattern)
+
+    def of(self, pattern: tree.Pattern) -> dict[str, Variable]:
+        """Return the variables that a pattern can bind, by name."""
+        found: dict[str, Variable] = {}
+        for name, computed in self.computed(pattern).items():
+            found[name] = Variable(name, frozenset(), computed)
+        for atom in self.atoms(pattern):
+            types = None if atom.type is None else frozenset({atom.type})
+            for name in sorted(atom.variables):
+                known = found.get(name)
+                if known is None or known.computed is not None:
+                    found[name] = Variable(name, types)
+                elif known.types is not None:
+                    both = None if types is None else known.types | types
+                    found[name] = Variable(name, both)
+        return found
+
+    def computed(self, pattern: tree.Pattern) -> dict[str, dict[str, Type]]:
+        """Return the computed variables of a pattern with the columns of their events."""
+        match pattern:
+            case tree.Event() | tree.Absent():
+                return {}
+            case tree.Sequence(items=items) | tree.Combined(items=items):
+                merged: dict[str, dict[str, Type]] = {}
+                for item in items:
+                    for name, columns in self.computed(item).items():
+                        merged.setdefault(name, {}).update(columns)
+                return merged
+            case tree.Projected(pattern=inner, variables=words):
+                kept = {word.text for word in words}
+                return {name: each for name, each in self.computed(inner).items() if name in kept}
+            case tree.Aggregated(pattern=inner, variable=word):
+                found = self.computed(inner)
+                columns = self.columns.get(word.span, {})
+                found[word.text] = {**found.get(word.text, {}), **columns}
+                return found
+            case _:
+                return self.computed(pattern.pattern)
+
+
+_MANY = 2
+
+
+def may_repeat(pattern: tree.Pattern, variable: str) -> bool:
+    """Tell whether a match of the pattern may bind a variable to more than one event."""
+    return _most_events(pattern, frozenset({variable})) >= _MANY
+
+
+def _most_events(pattern: tree.Pattern, names: frozenset[str] | None) -> int:
+    """Bound the number of events bound to some of the names (None: any); 2 stands for many."""
+    match pattern:
+        case tree.Event(type=word):
+            name = ANY if word is None else word.text
+            return int(names is None or name in names)
+        case tree.Absent():
+            return 0
+        case tree.Named(pattern=inner, variable=word):
+            return _most_events(inner, None if names is None or word.text in names else names)
+        case tree.Projected(pattern=inner, variables=words):
+            kept = frozenset(word.text for word in words)
+            return _most_events(inner, kept if names is None else kept & names)
+        case tree.Repeated(pattern=inner, high=high):
+            once = _most_events(inner, names)
+            return once if high == 1 else min(_MANY, once * _MANY)
+        case tree.Combined(operator="OR" | "AND", items=items):
+            return max(_most_events(item, names) for item in items)
+        case tree.Sequence(items=items) | tree.Combined(items=items):
+            return min(_MANY, sum(_most_events(item, names) for item in items))
+        case tree.Aggregated(pattern=inner, variable=word):
+            computed = int(names is not None and word.text in names)
+            return min(_MANY, computed + _most_events(inner, names))
+        case _:
+            return _most_events(pattern.pattern, names)
+
+
+def always_bound(pattern: tree.Pattern) -> frozenset[str]:
+    """Return the variables that every match of the pattern binds."""
+    match pattern:
+        case tree.Event(type=word):
+            return frozenset({ANY if word is None else word.text})
+        case tree.Absent():
+            return frozenset()
+        case tree.Named(pattern=inner, variable=word):
+            names = always_bound(inner)
+            return names | {word.text} if names else names
+        case tree.Projected(pattern=inner, variables=words):
+            return always_bound(inner) & {word.text for word in words}
+        case tree.Repeated(low=0):
+            return frozenset()
+        case tree.Combined(operator="OR", items=items):
+            return frozenset.intersection(*(always_bound(item) for item in items))
+        case tree.Sequence(items=items) | tree.Combined(items=items):
+            return frozenset.union(*(always_bound(item) for item in items))
+        case _:
+            return always_bound(pattern.pattern)

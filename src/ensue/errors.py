@@ -1,0 +1,220 @@
+"""What can go wrong, as data: diagnostics that know their place and are rendered late.
+
+A `Diagnostic` names a span of the query's text, what is wrong there and the way out. A
+`CeqlError` carries one or more of them; its text is rendered when somebody asks for it, so the
+same error can be shown plain in a log and in colour on a terminal.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A half-open range of character offsets in a query's text."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """Return the span from the start of this one to the end of the other."""
+        return Span(self.start, other.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A replacement that makes the query right: put `text` where `span` is."""
+
+    span: Span
+    text: str
+
+    def apply(self, source: str) -> str:
+        """Return the source with the replacement made."""
+        return source[: self.span.start] + self.text + source[self.span.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to say about a query: an error (code E…) or a warning (code W…)."""
+
+    code: str
+    span: Span
+    message: str
+    hint: str | None = None
+    fix: Fix | None = None
+
+    @property
+    def is_warning(self) -> bool:
+        return self.code.startswith("W")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query's text and the name to call it by."""
+
+    text: str
+    name: str = "query"
+    _starts: list[int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        starts = [0]
+        starts.extend(at + 1 for at, char in enumerate(self.text) if char == "\n")
+        object.__setattr__(self, "_starts", starts)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return line and column, both from 1, of an offset.
+
+        >>> Source("SELECT *\\nFROM S").place(14)
+        (2, 6)
+        """
+        line = bisect.bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+_WIDEST = 160
+"""Longer lines are cut to a piece around the caret."""
+
+_PLAIN = {"bold": "", "red": "", "yellow": "", "blue": "", "reset": ""}
+_COLOURS = {
+    "bold": "\x1b[1m",
+    "red": "\x1b[1;31m",
+    "yellow": "\x1b[1;33m",
+    "blue": "\x1b[34m",
+    "reset": "\x1b[0m",
+}
+
+
+def render(diagnostic: Diagnostic, source: Source, *, colour: bool = False) -> str:
+    """Draw a diagnostic: what, where, the line of text, a caret under the place, the way out."""
+    paint = _COLOURS if colour else _PLAIN
+    line, column = source.place(min(diagnostic.span.start, len(source.text)))
+    text = source.line(line)
+    width = max(1, min(diagnostic.span.end, len(source.text)) - diagnostic.span.start)
+    text, left = _excerpt(text, column - 1)
+    before = "".join(char if char == "\t" else " " for char in text[:left])
+    carets = "^" * max(1, min(width, len(text) - left))
+    gutter = " " * len(str(line))
+    tone = paint["yellow"] if diagnostic.is_warning else paint["red"]
+    word = "warning" if diagnostic.is_warning else "error"
+    blue, reset = paint["blue"], paint["reset"]
+    lines = [
+        f"{tone}{word}[{diagnostic.code}]{reset}{paint['bold']}: {diagnostic.message}{reset}",
+        f"{gutter} {blue}-->{reset} {source.name}:{line}:{column}",
+        f"{blue}{line} |{reset} {text}",
+        f"{blue}{gutter} |{reset} {before}{tone}{carets}{reset}",
+    ]
+    if diagnostic.hint:
+        lines.append(f"{blue}{gutter} ={reset} {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _excerpt(text: str, left: int) -> tuple[str, int]:
+    """Cut a very long line to a readable piece; return it and where the caret now stands."""
+    if len(text) <= _WIDEST:
+        return text, left
+    start = max(0, left - _WIDEST // 2)
+    end = min(len(text), start + _WIDEST)
+    head = "… " if start else ""
+    tail = " …" if end < len(text) else ""
+    return head + text[start:end] + tail, left - start + len(head)
+
+
+class EnsueError(Exception):
+    """The base of all errors that Ensue raises on purpose."""
+
+
+class CeqlError(EnsueError, ValueError):
+    """A query that cannot be compiled; the kinds below say in which respect."""
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic], source: Source) -> None:
+        if isinstance(diagnostics, Diagnostic):
+            diagnostics = (diagnostics,)
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        super().__init__(self.diagnostics, source)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __reduce__(self) -> tuple[type[CeqlError], tuple[tuple[Diagnostic, ...], Source]]:
+        return type(self), (self.diagnostics, self.source)
+
+    def render(self, *, colour: bool = False) -> str:
+        """Draw all diagnostics, the first one first."""
+        parts = [render(each, self.source, colour=colour) for each in self.diagnostics]
+        return "\n\n".join(parts)
+
+    @property
+    def code(self) -> str:
+        """The stable code of the first error, such as 'E203'."""
+        return self.diagnostics[0].code
+
+    @property
+    def line(self) -> int:
+        """The line, from 1, of the first error."""
+        return self.source.place(self.diagnostics[0].span.start)[0]
+
+    @property
+    def column(self) -> int:
+        """The column, from 1, of the first error."""
+        return self.source.place(self.diagnostics[0].span.start)[1]
+
+    @property
+    def hint(self) -> str | None:
+        """The way out of the first error, where one is known."""
+        return self.diagnostics[0].hint
+
+
+class CeqlSyntaxError(CeqlError):
+    """The text is not CEQL (codes E1xx)."""
+
+
+class CeqlNameError(CeqlError):
+    """A name that nothing stands behind (codes E2xx)."""
+
+
+class CeqlTypeError(CeqlError):
+    """Values that do not go together (codes E3xx)."""
+
+
+class CeqlSemanticError(CeqlError):
+    """Well formed and well typed, yet without meaning (codes E4xx)."""
+
+
+class EventError(EnsueError, ValueError):
+    """Bad data: the sentence names the row or the column and the way out."""
+
+
+class SnapshotError(EnsueError, ValueError):
+    """A snapshot that is damaged, foreign, newer, or of another query."""
+
+
+class BudgetError(EnsueError, RuntimeError):
+    """A budget ran out; the state is intact."""
+
+
+class CeqlWarning(UserWarning):
+    """A legal query that probably does not mean what it says."""
+
+
+_KINDS: dict[str, type[CeqlError]] = {
+    "E1": CeqlSyntaxError,
+    "E2": CeqlNameError,
+    "E3": CeqlTypeError,
+    "E4": CeqlSemanticError,
+}
+
+
+def ceql_error(diagnostics: Iterable[Diagnostic], source: Source) -> CeqlError:
+    """Make the error of the kind that the first diagnostic's code belongs to."""
+    ordered = sorted(diagnostics, key=lambda each: each.span)
+    return _KINDS[ordered[0].code[:2]](ordered, source)

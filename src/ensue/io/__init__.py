@@ -1,0 +1,1 @@
+"""Readers and writers of events: Arrow, Parquet, CSV, JSON lines, pandas, polars, dicts."""

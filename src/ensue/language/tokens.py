@@ -1,0 +1,252 @@
+"""The lexer: text to tokens.
+
+Reserved words are tokens of their own; every other word is a NAME, also START, MAX or MINUTES,
+which mean something only where the grammar has a place for it. A token's kind is what the
+grammar calls it: the word, the sign itself, or NAME, INTEGER, DECIMAL, STRING, PARAMETER.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ensue.errors import CeqlSyntaxError, Diagnostic, Fix, Source, Span
+
+RESERVED = frozenset(
+    "SELECT FROM WHERE FILTER AGGREGATE PROJECT PARTITION BY UNLESS OR AND ALL AS ANY NOT NONE NULL "
+    "IN BETWEEN LIKE RLIKE IS WITHIN CONSUME LIMIT EVERY TRUE FALSE".split()
+)
+
+LONGEST_TEXT = 256 * 1024
+DEEPEST = 200
+
+END = "$END"
+
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: str
+    text: str
+    """As written."""
+    value: str | int | Decimal
+    """What it stands for: quotes undone, numbers read."""
+    span: Span
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>     \s+ | --[^\n]* | /\*(?:[^*]|\*(?!/))*\*/ )
+    | (?P<DECIMAL>   (?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? | [0-9]+[eE][+-]?[0-9]+ )
+    | (?P<INTEGER>   [0-9]+ )
+    | (?P<word>      [^\W\d]\w* )
+    | (?P<backquote> `(?:[^`\n]|``)+` )
+    | (?P<STRING>    '(?:[^']|'')*' | "(?:[^"]|"")*" )
+    | (?P<PARAMETER> \$[^\W\d]\w* )
+    | (?P<sign>      :\+ | :\* | :\{ | == | != | <> | <= | >= | [;:+\-*/%?{}()\[\],.><=] )
+    """,
+    re.VERBOSE,
+)
+
+_OPENERS = {"(": ")", "[": "]", "{": "}", ":{": "}"}
+_CLOSERS = frozenset(_OPENERS.values())
+
+_FOREIGN = {
+    "&&": ("'AND'", "AND"),
+    "||": ("'OR'", "OR"),
+    "->": ("';' for 'followed by'", ";"),
+    "=>": ("';' for 'followed by'", ";"),
+    "!": ("'NOT'", "NOT "),
+    "&": ("'AND'", "AND"),
+    "|": ("'OR'", "OR"),
+    "→": ("';' for 'followed by'", ";"),
+    "≤": ("'<='", "<="),
+    "≥": ("'>='", ">="),
+    "≠": ("'!='", "!="),
+}
+"""Signs of other languages, what CEQL writes for them, and the replacement."""
+
+_CURLY_QUOTES = "‘’‚“”„«»"
+
+
+def tokenize(source: Source) -> list[Token]:
+    """Return the tokens of a text, an END token last; a final `;` is dropped."""
+    text = source.text
+    if len(text) > LONGEST_TEXT:
+        raise CeqlSyntaxError(
+            Diagnostic(
+                "E101",
+                Span(LONGEST_TEXT, LONGEST_TEXT + 1),
+                f"the query is {len(text):,} characters long, more than the limit of "
+                f"{LONGEST_TEXT:,}",
+                "give long lists as parameters: a IN $list",
+            ),
+            source,
+        )
+    tokens: list[Token] = []
+    open_brackets: list[Token] = []
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise CeqlSyntaxError(_stray(text, at), source)
+        at = found.end()
+        kind = found.lastgroup
+        if kind == "space":
+            continue
+        assert kind is not None
+        token = _token(kind, found.group(), Span(found.start(), at), source)
+        if token.kind in _OPENERS:
+            open_brackets.append(token)
+            if len(open_brackets) > DEEPEST:
+                raise CeqlSyntaxError(too_deep(token.span), source)
+        elif token.kind in _CLOSERS:
+            _close(token, open_brackets, source)
+        tokens.append(token)
+    if open_brackets:
+        raise CeqlSyntaxError(_unclosed(open_brackets[-1], source), source)
+    if tokens and tokens[-1].kind == ";":
+        tokens.pop()
+    tokens.append(Token(END, "", "", Span(len(text.rstrip()), len(text.rstrip()) + 1)))
+    return tokens
+
+
+def too_deep(span: Span) -> Diagnostic:
+    """Say that something is nested beyond the limit."""
+    return Diagnostic(
+        "E107",
+        span,
+        f"nested more than {DEEPEST} levels deep",
+        "a chain such as A ; B ; C does not nest; parentheses and repeated operators do",
+    )
+
+
+def quoted(name: str) -> str:
+    """Write a name so that it is read as a name.
+
+    >>> quoted("price"), quoted("select"), quoted("two words")
+    ('price', '`select`', '`two words`')
+    """
+    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _token(kind: str, text: str, span: Span, source: Source) -> Token:
+    match kind:
+        case "word":
+            upper = text.upper()
+            if upper in RESERVED and text.isascii():
+                return Token(upper, text, text, span)
+            return Token("NAME", text, text, span)
+        case "backquote":
+            return Token("NAME", text, text[1:-1].replace("``", "`"), span)
+        case "STRING":
+            quote = text[0]
+            return Token(kind, text, text[1:-1].replace(quote * 2, quote), span)
+        case "PARAMETER":
+            return Token(kind, text, text[1:], span)
+        case "INTEGER":
+            if len(text) > 19 or int(text) >= _INT64:
+                raise CeqlSyntaxError(_too_large(text, span), source)
+            return Token(kind, text, int(text), span)
+        case "DECIMAL":
+            if len(text) > 400 or float(text) == float("inf"):
+                raise CeqlSyntaxError(_too_large(text, span), source)
+            return Token(kind, text, Decimal(text), span)
+        case _:
+            return Token(text, text, text, span)
+
+
+def _too_large(text: str, span: Span) -> Diagnostic:
+    shown = text if len(text) <= 40 else text[:37] + "…"
+    return Diagnostic(
+        "E106",
+        span,
+        f"the number {shown} does not fit into 64 bits",
+        "the largest whole number is 9223372036854775807; 1e30 is a double",
+    )
+
+
+def _stray(text: str, at: int) -> Diagnostic:
+    """Say what is wrong with text that starts no token."""
+    char = text[at]
+    here = Span(at, at + 1)
+    if char in "'\"":
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        return Diagnostic(
+            "E102",
+            Span(at, end),
+            f"this string is never closed by another {char}",
+            f"a quote inside a string is written twice: {char}it{char * 2}s{char}",
+        )
+    if char == "`":
+        return Diagnostic(
+            "E103",
+            here,
+            "this name is never closed by another `",
+            "a name in backquotes stands on one line and is not empty",
+        )
+    if text.startswith("/*", at):
+        return Diagnostic("E104", Span(at, at + 2), "this comment is never closed by */")
+    if char in _CURLY_QUOTES:
+        fix = Fix(here, "'")
+        if text.count(char) > 1 or any(text.count(each) for each in _CURLY_QUOTES if each != char):
+            fix = Fix(Span(0, len(text)), re.sub(f"[{_CURLY_QUOTES}]", "'", text))
+        return Diagnostic(
+            "E105", here, f"the quote {char} is not one of CEQL's", "use ' or \"", fix
+        )
+    for length in (2, 1):
+        sign = text[at : at + length]
+        if sign in _FOREIGN:
+            words, replacement = _FOREIGN[sign]
+            span = Span(at, at + length)
+            return Diagnostic(
+                "E108", span, f"'{sign}' is not CEQL", f"write {words}", Fix(span, replacement)
+            )
+    if char == "$":
+        return Diagnostic(
+            "E109", here, "'$' without a name", "a parameter is written $name and given as params="
+        )
+    shown = char if char.isprintable() else f"U+{ord(char):04X}"
+    return Diagnostic("E109", here, f"the character '{shown}' means nothing here")
+
+
+def _close(token: Token, open_brackets: list[Token], source: Source) -> None:
+    if not open_brackets:
+        raise CeqlSyntaxError(
+            Diagnostic(
+                "E111",
+                token.span,
+                f"'{token.text}' closes nothing",
+                "remove it, or open it earlier",
+                Fix(token.span, ""),
+            ),
+            source,
+        )
+    opener = open_brackets.pop()
+    wanted = _OPENERS[opener.kind]
+    if token.kind != wanted:
+        line, column = source.place(opener.span.start)
+        raise CeqlSyntaxError(
+            Diagnostic(
+                "E112",
+                token.span,
+                f"'{token.text}' does not close '{opener.text}' of line {line}, column {column}",
+                f"write '{wanted}'",
+            ),
+            source,
+        )
+
+
+def _unclosed(opener: Token, source: Source) -> Diagnostic:
+    wanted = _OPENERS[opener.kind]
+    return Diagnostic(
+        "E110",
+        opener.span,
+        f"this '{opener.text}' is never closed",
+        f"add '{wanted}' where it ends",
+    )

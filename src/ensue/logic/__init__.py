@@ -1,0 +1,1 @@
+"""The formula of a query and its meaning by definition."""

@@ -1,0 +1,143 @@
+"""From bound query to formula: sugar is rewritten away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from ensue.analysis.bound import BoundQuery
+from ensue.analysis.conditions import AllOf, AnyOf, Condition
+from ensue.analysis.patterns import partition_place
+from ensue.errors import CeqlSemanticError, Span
+from ensue.language import tree
+from ensue.language.parser import MOST_NODES, too_large
+from ensue.logic.formula import (
+    Absent,
+    Aggregate,
+    All,
+    And,
+    Atom,
+    Atomic,
+    Empty,
+    Filter,
+    Formula,
+    Named,
+    Or,
+    Project,
+    Repeat,
+    Select,
+    Sequence,
+    Strategy,
+    Unless,
+)
+
+SELECTED = ""
+"""The variable of the computed event that holds the columns of SELECT."""
+
+
+def to_formula(query: BoundQuery) -> Formula:
+    """Return the formula of a query's WHERE, with the projection and strategy of its SELECT."""
+    formula = _Builder(query).build(query.tree.pattern)
+    if query.columns:
+        formula = Aggregate(formula, SELECTED, query.columns, place=0)
+    if query.shown is not None and query.totals is None:
+        formula = Project(formula, frozenset(query.shown) | {SELECTED})
+    if query.strategy is not None:
+        formula = Select(formula, cast(Strategy, query.strategy))
+    return formula
+
+
+@dataclass(slots=True)
+class _Builder:
+    query: BoundQuery
+    nodes: int = 0
+    places: dict[Span, int] = field(default_factory=dict)
+
+    def build(self, pattern: tree.Pattern) -> Formula:
+        self._count(1, pattern)
+        match pattern:
+            case tree.Event(type=word, stream=stream):
+                name = None if word is None else word.text
+                return Atom(name, None if stream is None else stream.text, name or "ANY")
+            case tree.Absent(pattern=inner):
+                return Absent(self.build(inner))
+            case tree.Named(pattern=inner, variable=word):
+                return Named(self.build(inner), word.text)
+            case tree.Repeated():
+                return self._repeated(pattern)
+            case tree.Sequence(items=items, contiguous=contiguous):
+                return Sequence(tuple(map(self.build, items)), contiguous)
+            case tree.Combined(operator=operator, items=items):
+                kind = {"OR": Or, "AND": And, "ALL": All}[operator]
+                return kind(tuple(map(self.build, items)))
+            case tree.Unless(pattern=inner, absent=absent):
+                return Unless(self.build(inner), self.build(absent))
+            case tree.Filtered(pattern=inner, condition=condition):
+                return self._filtered(self.build(inner), self.query.conditions[condition.span])
+            case tree.Partitioned(pattern=inner, keys=keys):
+                same = self.query.conditions[partition_place(keys)]
+                return self._filtered(self.build(inner), same)
+            case tree.Aggregated(pattern=inner, variable=word):
+                place = self.places.setdefault(word.span, len(self.places) + 1)
+                columns = self.query.aggregates[word.span]
+                return Aggregate(self.build(inner), word.text, columns, place)
+            case tree.Projected(pattern=inner, variables=words):
+                return Project(self.build(inner), frozenset(word.text for word in words))
+            case tree.Applied(function=word, pattern=inner):
+                return Select(self.build(inner), cast(Strategy, word.text.upper()))
+
+    def _count(self, nodes: int, pattern: tree.Node) -> None:
+        self.nodes += nodes
+        if self.nodes > MOST_NODES:
+            raise CeqlSemanticError(too_large(pattern.span), self.query.source)
+
+    def _repeated(self, pattern: tree.Repeated) -> Formula:
+        """Write φ{n,m} as n times φ and then m - n times at most, each nested in the one before."""
+        before = self.nodes
+        once = self.build(pattern.pattern)
+        low, high, contiguous = pattern.low, pattern.high, pattern.contiguous
+        copies = max(low, 1) if high is None else high
+        self._count((self.nodes - before) * (copies - 1) + copies, pattern)
+        tail: Formula | None = None
+        if high is None:
+            tail = Repeat(once, contiguous)
+            low = max(low - 1, 0)
+            if pattern.low == 0:
+                tail = Or((tail, Empty()))
+        else:
+            for _ in range(high - low):
+                more = once if tail is None else Sequence((once, tail), contiguous)
+                tail = Or((more, Empty()))
+        items = (once,) * low + (() if tail is None else (tail,))
+        return items[0] if len(items) == 1 else Sequence(items, contiguous)
+
+    def _filtered(self, formula: Formula, condition: Condition) -> Formula:
+        """Apply a condition: AND filters again, OR is a choice of two filtered formulas."""
+        simple = _conjunction(condition)
+        if simple is not None:
+            return Filter(formula, simple) if simple else formula
+        match condition:
+            case AllOf(conditions=parts):
+                for part in parts:
+                    formula = self._filtered(formula, part)
+                return formula
+            case AnyOf(conditions=parts):
+                return Or(tuple(self._filtered(formula, part) for part in parts))
+        raise AssertionError(condition)
+
+
+def _conjunction(condition: Condition) -> tuple[Atomic, ...] | None:
+    """Return the conditions that must all hold, or None when there is an OR among them."""
+    match condition:
+        case AllOf(conditions=parts):
+            found: list[Atomic] = []
+            for part in parts:
+                inner = _conjunction(part)
+                if inner is None:
+                    return None
+                found.extend(inner)
+            return tuple(found)
+        case AnyOf():
+            return None
+        case _:
+            return (condition,)

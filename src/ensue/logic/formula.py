@@ -1,0 +1,201 @@
+"""Formulas of CEL: patterns without sugar.
+
+Bounded repetitions, ?, * and filters joined by OR are rewritten into the few operators here.
+Formulas may share sub-formulas (a DAG): a rewriting that needs a pattern twice uses the same
+object twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, Union
+
+from ensue.analysis.bound import Column
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
+
+Atomic: TypeAlias = Union[Each, Relation, Trend, SameKey]
+"""A condition that is not made of others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atom:
+    """One event of a type (None: any), bound to a variable."""
+
+    type: str | None
+    stream: str | None
+    variable: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absent:
+    """One event that is not a match of a one-event formula; binds nothing."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Empty:
+    """The empty match, unit of both sequences."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    formula: Formula
+    variable: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat:
+    """One or more times, by `;` or by `:`."""
+
+    formula: Formula
+    contiguous: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    items: tuple[Formula, ...]
+    contiguous: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Or:
+    items: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class And:
+    items: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class All:
+    items: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unless:
+    formula: Formula
+    absent: Formula
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter:
+    """Those matches that satisfy every one of the conditions."""
+
+    formula: Formula
+    conditions: tuple[Atomic, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregate:
+    """Adds a computed event; `place` says which AGGREGATE of the text it comes from."""
+
+    formula: Formula
+    variable: str
+    columns: tuple[Column, ...]
+    place: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Project:
+    formula: Formula
+    variables: frozenset[str]
+
+
+Strategy = Literal["START", "STRICT", "NEXT", "LAST", "MAX"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    """START, STRICT, NEXT, LAST or MAX of a formula."""
+
+    formula: Formula
+    strategy: Strategy
+
+
+Formula: TypeAlias = Union[
+    Atom,
+    Absent,
+    Empty,
+    Named,
+    Repeat,
+    Sequence,
+    Or,
+    And,
+    All,
+    Unless,
+    Filter,
+    Aggregate,
+    Project,
+    Select,
+]
+
+
+def children(formula: Formula) -> tuple[Formula, ...]:
+    """Return the formulas directly below a formula."""
+    match formula:
+        case Atom() | Empty():
+            return ()
+        case Sequence(items=items) | Or(items=items) | And(items=items) | All(items=items):
+            return items
+        case Unless(formula=inner, absent=absent):
+            return (inner, absent)
+        case _:
+            return (formula.formula,)
+
+
+def subformulas(formula: Formula) -> Iterator[Formula]:
+    """Walk a formula from the outside in, shared parts as often as they occur."""
+    yield formula
+    for child in children(formula):
+        yield from subformulas(child)
+
+
+def is_unary(formula: Formula) -> bool:
+    """Tell whether all conditions look at one event at a time."""
+    return all(
+        isinstance(condition, Each)
+        for each in subformulas(formula)
+        if isinstance(each, Filter)
+        for condition in each.conditions
+    )
+
+
+def describe(formula: Formula) -> str:
+    """Write a formula in one line, with every parenthesis.
+
+    >>> describe(Sequence((Atom("A", None, "A"), Atom("B", None, "B")), contiguous=True))
+    '(A : B)'
+    """
+    match formula:
+        case Atom(type=kind, stream=stream):
+            return (f"{stream}>" if stream else "") + (kind or "ANY")
+        case Absent(formula=inner):
+            return f"NOT({describe(inner)})"
+        case Empty():
+            return "ε"
+        case Named(formula=inner, variable=name):
+            return f"({describe(inner)} AS {name})"
+        case Repeat(formula=inner, contiguous=contiguous):
+            return describe(inner) + (":+" if contiguous else "+")
+        case Sequence(items=items, contiguous=contiguous):
+            return "(" + (" : " if contiguous else " ; ").join(map(describe, items)) + ")"
+        case Or(items=items) | And(items=items) | All(items=items):
+            word = {Or: " OR ", And: " AND ", All: " ALL "}[type(formula)]
+            return "(" + word.join(map(describe, items)) + ")"
+        case Unless(formula=inner, absent=absent):
+            return f"({describe(inner)} UNLESS {describe(absent)})"
+        case Filter(formula=inner, conditions=conditions):
+            return f"({describe(inner)} FILTER {' AND '.join(each.text for each in conditions)})"
+        case Aggregate(formula=inner, variable=name, columns=columns):
+            listed = ", ".join(
+                f"{each.name} = {each.function}({'.'.join((each.variable, *(each.path or ())))})"
+                for each in columns
+            )
+            return f"({describe(inner)} AGGREGATE {name or 'SELECT'}[{listed}])"
+        case Project(formula=inner, variables=names):
+            return f"({describe(inner)} PROJECT [{', '.join(sorted(names))}])"
+        case Select(formula=inner, strategy=strategy):
+            return f"{strategy}({describe(inner)})"

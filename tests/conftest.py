@@ -1,0 +1,61 @@
+"""What all tests share: how hard hypothesis tries, golden files, and the folder of real data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "tests",
+    deadline=None,
+    max_examples=100,
+    derandomize="CI" in os.environ,
+    print_blob=True,
+)
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    max_examples=20_000,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("fuzz" if os.environ.get("ENSUE_FUZZ") else "tests")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the tests get into the golden files, instead of comparing",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with a golden file, or write it there under --update-golden."""
+    update = request.config.getoption("--update-golden")
+
+    def check(path: Path, text: str) -> None:
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists():
+            pytest.fail(f"{path} does not exist; --update-golden writes it")
+        else:
+            assert text == path.read_text(encoding="utf-8"), f"{path} says otherwise"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real event streams that ENSUE_DATA names; without it the test is skipped."""
+    folder = os.environ.get("ENSUE_DATA")
+    if not folder:
+        pytest.skip("ENSUE_DATA names no folder of real data")
+    return Path(folder)
