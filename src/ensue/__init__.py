@@ -1,0 +1,48 @@
+"""Ensue: complex event recognition for Python and Spark."""
+
+from typing import TYPE_CHECKING, Any
+
+from ensue.engine.query import Query, compile, run
+from ensue.errors import (
+    BudgetError,
+    CeqlError,
+    CeqlNameError,
+    CeqlSemanticError,
+    CeqlSyntaxError,
+    CeqlTypeError,
+    CeqlWarning,
+    EnsueError,
+    EventError,
+    SnapshotError,
+)
+
+if TYPE_CHECKING:
+    from ensue.engine.match import Match, Matches, Total
+
+__all__ = [
+    "BudgetError",
+    "CeqlError",
+    "CeqlNameError",
+    "CeqlSemanticError",
+    "CeqlSyntaxError",
+    "CeqlTypeError",
+    "CeqlWarning",
+    "EnsueError",
+    "EventError",
+    "Match",
+    "Matches",
+    "Query",
+    "SnapshotError",
+    "Total",
+    "compile",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Arrow when it is first asked for."""
+    if name in ("Match", "Matches", "Total"):
+        from ensue.engine import match
+
+        return getattr(match, name)
+    raise AttributeError(f"module 'ensue' has no attribute {name!r}")

@@ -99,7 +99,7 @@ def render(diagnostic: Diagnostic, source: Source, *, colour: bool = False) -> s
     line, column = source.place(min(diagnostic.span.start, len(source.text)))
     text = source.line(line)
     width = max(1, min(diagnostic.span.end, len(source.text)) - diagnostic.span.start)
-    text, left = _excerpt(text, column - 1)
+    text, left = _excerpt(_printable(text), column - 1)
     before = "".join(char if char == "\t" else " " for char in text[:left])
     carets = "^" * max(1, min(width, len(text) - left))
     gutter = " " * len(str(line))
@@ -115,6 +115,11 @@ def render(diagnostic: Diagnostic, source: Source, *, colour: bool = False) -> s
     if diagnostic.hint:
         lines.append(f"{blue}{gutter} ={reset} {diagnostic.hint}")
     return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """Show characters that a terminal would obey or swallow as a dot."""
+    return "".join(char if char.isprintable() or char == "\t" else "·" for char in text)
 
 
 def _excerpt(text: str, left: int) -> tuple[str, int]:

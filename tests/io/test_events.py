@@ -80,9 +80,7 @@ class Foreign:
     ],
     ids=["table", "batch", "reader", "stream", "pandas", "polars", "lazy", "batches"],
 )
-def test_tables_of_every_library_are_read_with_fixed_columns(
-    events: Any, rows: int | None
-) -> None:
+def test_tables_of_every_library_are_read_with_fixed_columns(events: Any, rows: int | None) -> None:
     source = open_events(events() if callable(events) else events)
     assert source.closed
     assert source.rows == rows
@@ -293,8 +291,8 @@ def test_events_without_attributes_are_events() -> None:
 
 
 def test_no_events_are_no_batches() -> None:
-    for events in ([], iter([])):
-        source = open_events(events)
+    sources: list[object] = [[], iter(())]
+    for source in map(open_events, sources):
         assert source.schema.names == []
         assert list(source.batches) == []
     assert open_events([]).rows == 0
@@ -443,7 +441,7 @@ def test_attributes_without_a_name_are_an_error() -> None:
 
 def test_an_error_of_the_users_own_generator_is_left_alone() -> None:
     with pytest.raises(KeyError):
-        read({}["x"] for _ in range(3))
+        read(dict(row)["x"] for row in [{"a": 1}])
 
 
 SCALARS: list[st.SearchStrategy[Any]] = [
@@ -515,7 +513,11 @@ def test_text_is_read_as_the_declared_time_or_decimal() -> None:
         {"t": datetime(2026, 1, 31, tzinfo=UTC), "d": None, "p": 27},
     ]
     assert read(events, types=types) == [
-        {"t": datetime(2026, 1, 31, 9, 30, 0, 500000), "d": date(2026, 1, 31), "p": Decimal("27.85")},
+        {
+            "t": datetime(2026, 1, 31, 9, 30, 0, 500000),
+            "d": date(2026, 1, 31),
+            "p": Decimal("27.85"),
+        },
         {"t": datetime(2026, 1, 31, 7, 30), "d": date(2026, 2, 1), "p": Decimal("27.85")},
         {"t": datetime(2026, 1, 31), "d": None, "p": Decimal(27)},
     ]
@@ -586,6 +588,23 @@ def test_a_truncated_gzip_file_is_named(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"events.{suffix}"
     path.write_bytes(whole[: len(whole) // 2])
     assert complaint(path).startswith(str(path))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "parquet"])
+@given(
+    content=st.binary(max_size=80) | st.text('ab1.,"\n\r{}[]: é\0-', max_size=80).map(str.encode)
+)
+def test_any_file_is_read_or_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any.{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    said = str(path)
+    try:
+        read(path)
+    except EventError as error:
+        said = str(error)
+    assert said.startswith(str(path))
 
 
 # CSV
@@ -825,7 +844,8 @@ def test_an_empty_json_file_has_no_events(tmp_path: Path) -> None:
         (b'{"a": 99999999999999999999}', "64 bits"),
         (b'{"a": [1]}', "flatten it"),
         (b'{"a": "\\ud800"}', "does not fit into the type string"),
-        pytest.param(b'{"a":' * 100000, "not JSON", id="deep"),
+        pytest.param(b'{"a":' * 100000, "not JSON", id="deeper"),
+        pytest.param(b'{"a":' * 500 + b"1" + b"}" * 500, "nested more than 100 deep", id="deep"),
     ],
 )
 def test_a_wrong_line_of_json_is_named(tmp_path: Path, line: bytes, part: str) -> None:

@@ -55,9 +55,11 @@ def _about_and(
     can = [{name for atom in variables.atoms(item) for name in atom.variables} for item in items]
     for item in items:
         if any(not always_bound(item) <= names for names in can):
-            fix = Fix(
-                node.span.__class__(items[0].span.end, items[1].span.start), " ; "
-            ) if len(items) == 2 else None
+            fix = (
+                Fix(node.span.__class__(items[0].span.end, items[1].span.start), " ; ")
+                if len(items) == 2
+                else None
+            )
             yield Diagnostic(
                 "W503",
                 node.span,
@@ -71,8 +73,7 @@ def _about_and(
 
 def _about_or(node: tree.Logical) -> Iterator[Diagnostic]:
     names = {
-        each.variable.text if isinstance(each, tree.Restriction) else None
-        for each in node.operands
+        each.variable.text if isinstance(each, tree.Restriction) else None for each in node.operands
     }
     if len(names) == 1 and None not in names:
         (name,) = names

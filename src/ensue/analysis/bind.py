@@ -31,8 +31,8 @@ def bind(
     Raises the error of the first problem, with all problems that were found.
     """
     context = Context(source, schema, parameters, clock or Clock())
-    if query.streams:
-        context.schema = _declared(query, context)
+    if query.streams and schema.events is None:
+        context.schema = Schema(schema.common, _declared(query, context), closed=True)
     _check_sources(query, context)
     window, window_clock = _window(query, context)
     context.clock = window_clock
@@ -74,8 +74,8 @@ def bind(
     )
 
 
-def _declared(query: tree.Query, context: Context) -> Schema:
-    """Read CREATE STREAM; what data or schema= say of attributes is checked against it later."""
+def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePath, Type]]:
+    """Read what CREATE STREAM says of events and their attributes."""
     events: dict[str, dict[AttributePath, Type]] = {}
     everywhere: dict[AttributePath, Type] = {}
     for stream in query.streams:
@@ -104,11 +104,12 @@ def _declared(query: tree.Query, context: Context) -> Schema:
                     context.report(
                         "E318",
                         each.span,
-                        f"'{'.'.join(path)}' is a {kind} here and a {before} in another event",
+                        f"'{'.'.join(path)}' is {kind.article} here and {before.article} in "
+                        "another event",
                         "one attribute is one column: give the two different names",
                     )
                 attributes[path] = kind
-    return Schema({}, events, closed=True)
+    return events
 
 
 def _check_sources(query: tree.Query, context: Context) -> None:
@@ -138,10 +139,12 @@ def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
             context.report(
                 "E319",
                 window.attribute.span,
-                f"WITHIN n [attr] counts in units of an integer column, but this is a {kind}",
+                f"WITHIN n [attr] counts in units of an integer column, but this is {kind.article}",
                 "write a duration: WITHIN 10 SECONDS [attr]",
             )
-        context = Context(context.source, context.schema, context.parameters, clock, context.problems)
+        context = Context(
+            context.source, context.schema, context.parameters, clock, context.problems
+        )
     if window.duration is not None:
         return _length(window.duration, context), clock
     assert window.amount is not None
@@ -242,7 +245,9 @@ def _columns(
     names = [column.name.text for column in select.columns]
     for column in select.columns:
         if names.count(column.name.text) > 1:
-            context.report("E419", column.name.span, f"the column '{column.name.text}' is computed twice")
+            context.report(
+                "E419", column.name.span, f"the column '{column.name.text}' is computed twice"
+            )
             break
     stars = [column for column in select.columns if column.argument is None]
     for column in stars:

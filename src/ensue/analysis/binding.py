@@ -45,7 +45,7 @@ class Binder:
             self.context.report(
                 "E305",
                 node.span,
-                f"this is a {bound.type}, but a condition is true or false",
+                f"this is {bound.type.article}, but a condition is true or false",
                 "compare it with something, such as price > 10",
             )
         return bound
@@ -170,7 +170,8 @@ class Binder:
             "E208",
             node.span,
             f"which event's '{name}'?",
-            f"outside brackets an attribute follows its variable: {owner}.{name} or {owner}[{name} …]",
+            f"outside brackets an attribute follows its variable: {owner}.{name} or "
+            f"{owner}[{name} …]",
             fix,
         )
 
@@ -216,7 +217,7 @@ class Binder:
     def _report_comparison(
         self, left: Expression, right: Expression, node: tree.Expression
     ) -> None:
-        message = f"a {left.type} is compared with a {right.type}"
+        message = f"{left.type.article} is compared with {right.type.article}"
         hint: str | None = None
         fix: Fix | None = None
         if isinstance(node, tree.Comparison):
@@ -245,7 +246,9 @@ class Binder:
         wrong = next((each for each in choices if not comparable(operand.type, each.type)), None)
         if wrong is not None:
             self.context.report(
-                "E307", span, f"a {operand.type} is looked up in a list with a {wrong.type}"
+                "E307",
+                span,
+                f"{operand.type.article} is looked up in a list with {wrong.type.article}",
             )
             return UNKNOWN
         constants = [each for each in choices if isinstance(each, Constant)]
@@ -262,7 +265,7 @@ class Binder:
             self.context.report(
                 "E308",
                 node.operand.span,
-                f"{node.operator} is about strings, but this is a {operand.type}",
+                f"{node.operator} is about strings, but this is {operand.type.article}",
             )
         if not isinstance(pattern, Constant) or pattern.type not in (Type.STRING, Type.UNKNOWN):
             self.context.report(
@@ -291,12 +294,12 @@ class Binder:
     def _negative(self, node: tree.Negative) -> Expression:
         operand = self.bind(node.operand)
         if isinstance(operand, Constant) and operand.type.is_number:
-            assert not isinstance(operand.value, (str, bool)) and operand.value is not None
-            return Constant(-operand.value, operand.type)
+            number: Any = operand.value
+            return Constant(-number, operand.type)
         if operand.type in (Type.INT, Type.DURATION, Type.UNKNOWN):
             return Operation("negative", (operand,), operand.type)
         if not operand.type.is_number:
-            self.context.report("E311", node.span, f"a {operand.type} has no negative")
+            self.context.report("E311", node.span, f"{operand.type.article} has no negative")
             return UNKNOWN
         return Operation("negative", (operand,), Type.DOUBLE)
 
@@ -309,7 +312,7 @@ class Binder:
             self.context.report(
                 "E312",
                 node.span,
-                f"'{node.operator}' does not go with a {left.type} and a {right.type}",
+                f"'{node.operator}' does not go with {left.type.article} and {right.type.article}",
                 _arithmetic_hint(left.type, right.type),
             )
             return UNKNOWN
@@ -370,7 +373,7 @@ class Binder:
         ):
             if argument.type not in types and argument.type is not Type.UNKNOWN:
                 self.context.report(
-                    "E315", place.span, f"{name} takes {words}, but this is a {argument.type}"
+                    "E315", place.span, f"{name} takes {words}, but this is {argument.type.article}"
                 )
                 return UNKNOWN
         arguments = tuple(_computed(each) for each in arguments)
@@ -386,7 +389,7 @@ class Binder:
             both = joined(kind, argument.type)
             if both is None:
                 self.context.report(
-                    "E316", node.span, f"coalesce mixes a {kind} and a {argument.type}"
+                    "E316", node.span, f"coalesce mixes {kind.article} and {argument.type.article}"
                 )
                 return UNKNOWN
             kind = both

@@ -1,10 +1,10 @@
-"""Filters: which are about one event, which about several, which about a variable's events in order."""
+"""Filters: about one event, about several, or about a variable's events in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from ensue.analysis.binding import Binder
 from ensue.analysis.context import Context
@@ -62,7 +62,7 @@ class AnyOf:
     conditions: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Union[Each, Relation, Trend, SameKey, AllOf, AnyOf]
+Condition: TypeAlias = Each | Relation | Trend | SameKey | AllOf | AnyOf
 
 _NOTHING = AllOf(())
 
@@ -94,7 +94,11 @@ def bind_condition(
 
 def _restriction(node: tree.Expression, binder: Binder, variable: Variable) -> Condition:
     """Bind what stands inside X[…]; trends joined by AND are conditions of their own."""
-    if isinstance(node, tree.Logical) and node.operator == "AND" and any(map(_is_trend, node.operands)):
+    if (
+        isinstance(node, tree.Logical)
+        and node.operator == "AND"
+        and any(map(_is_trend, node.operands))
+    ):
         return AllOf(tuple(_restriction(each, binder, variable) for each in node.operands))
     text = f"{variable.name}[{format_expression(node)}]"
     if isinstance(node, tree.Path):
@@ -121,9 +125,7 @@ def _trend(node: tree.Call, binder: Binder, variable: Variable, text: str) -> Co
     return Trend(variable.name, kind, path.names, text)
 
 
-def _relation(
-    node: tree.Expression, binder: Binder, repeats: Callable[[str], bool]
-) -> Condition:
+def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bool]) -> Condition:
     before = len(binder.context.problems)
     predicate = binder.predicate(node)
     if len(binder.context.problems) > before:
@@ -171,7 +173,14 @@ def _without_variable(expression: Expression) -> Expression:
 
 def _separates(predicate: Expression) -> bool:
     """Tell whether a condition is f(x) op g(y) or |f(x) - g(y)| op c, terms moved over the sign."""
-    if not isinstance(predicate, Operation) or predicate.name not in ("=", "!=", "<", "<=", ">", ">="):
+    if not isinstance(predicate, Operation) or predicate.name not in (
+        "=",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+    ):
         return False
     if len(variables_of(predicate)) != 2:
         return False

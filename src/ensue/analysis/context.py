@@ -63,7 +63,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     names = sorted(set(known) - {name})
     folded = {each.lower(): each for each in reversed(names)}
     close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
+    return folded[close[0]] if close and abs(len(close[0]) - len(name)) <= 2 else None
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from ensue.analysis.types import Type
 
-Value: TypeAlias = Union[bool, int, float, Decimal, str, None]
+Value: TypeAlias = bool | int | float | Decimal | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class OneOf:
     type: Type = Type.BOOLEAN
 
 
-Expression: TypeAlias = Union[Constant, Attribute, EventType, Operation, OneOf]
+Expression: TypeAlias = Constant | Attribute | EventType | Operation | OneOf
 
 UNKNOWN = Constant(None, Type.UNKNOWN)
 

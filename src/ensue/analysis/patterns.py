@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 
 from ensue.analysis.binding import Binder
 from ensue.analysis.bound import Column
@@ -12,7 +13,7 @@ from ensue.analysis.context import Context, listing, nearest
 from ensue.analysis.expressions import Attribute
 from ensue.analysis.functions import AGGREGATES
 from ensue.analysis.types import Type
-from ensue.analysis.variables import Variable, Variables, may_repeat
+from ensue.analysis.variables import Variable, Variables
 from ensue.errors import Fix, Span
 from ensue.language import tree
 
@@ -62,7 +63,7 @@ class PatternBinder:
                     condition,
                     self.context,
                     self.variables.of(inner),
-                    lambda name: may_repeat(inner, name),
+                    cache(lambda name: self.variables.may_repeat(inner, name)),
                 )
             case tree.Aggregated():
                 self.bind(pattern.pattern)
@@ -77,9 +78,7 @@ class PatternBinder:
                 self._function(word)
                 self.bind(inner)
 
-    def check_variables(
-        self, words: Iterable[tree.Word], known: dict[str, Variable]
-    ) -> None:
+    def check_variables(self, words: Iterable[tree.Word], known: dict[str, Variable]) -> None:
         """Report listed variables that the pattern does not bind."""
         binder = Binder(self.context, known)
         for word in words:
@@ -243,8 +242,8 @@ class PatternBinder:
                 self.context.report(
                     "E317",
                     column.argument.span,
-                    f"{function} of a {kind}",
-                    f"of a {kind} only count, min, max, first and last can be taken",
+                    f"{function} of {kind.article}",
+                    f"of {kind.article} only count, min, max, first and last can be taken",
                 )
                 return None, Type.UNKNOWN
         return (

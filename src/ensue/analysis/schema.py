@@ -134,7 +134,9 @@ def _attributes_of(given: Mapping[Any, Any]) -> dict[AttributePath, Type]:
         elif type(kind).__module__.startswith("pyarrow"):
             _add_arrow(path, kind, found)
         else:
-            raise TypeError(f"the type of attribute '{name}' in schema must be a name, not {kind!r}")
+            raise TypeError(
+                f"the type of attribute '{name}' in schema must be a name, not {kind!r}"
+            )
     return found
 
 

@@ -30,8 +30,10 @@ class Type(Enum):
     def is_time(self) -> bool:
         return self in (Type.TIMESTAMP, Type.DATE)
 
-    def __str__(self) -> str:
-        return self.value
+    @property
+    def article(self) -> str:
+        """The type with its article, for sentences."""
+        return f"an {self.value}" if self.value[0] in "aeiou" else f"a {self.value}"
 
 
 _NUMBERS = frozenset({Type.INT, Type.DOUBLE, Type.DECIMAL})

@@ -42,7 +42,7 @@ def bind_instant(node: tree.Instant, context: Context) -> Constant:
         context.report(
             "E301",
             node.span,
-            f"'{node.text}' is not a {kind}",
+            f"'{node.text}' is not {kind.article}",
             f"write {node.kind} '{example}'",
         )
         return UNKNOWN

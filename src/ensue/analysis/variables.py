@@ -33,6 +33,9 @@ class Variable:
     computed: Mapping[str, Type] | None = None
 
 
+_MANY = 2
+
+
 @dataclass(slots=True)
 class Variables:
     """Answers about the variables of patterns, each pattern visited once."""
@@ -40,6 +43,7 @@ class Variables:
     columns: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
     """Types of computed columns by the span of their AGGREGATE's variable."""
     _atoms: dict[int, tuple[Atom, ...]] = field(default_factory=dict)
+    _names: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def atoms(self, pattern: tree.Pattern) -> tuple[Atom, ...]:
         """Return the events that a pattern can bind, in the order of the text."""
@@ -84,6 +88,47 @@ class Variables:
                     found[name] = Variable(name, both)
         return found
 
+    def names(self, pattern: tree.Pattern) -> frozenset[str]:
+        """Return the names of all variables that a pattern can bind."""
+        known = self._names.get(id(pattern))
+        if known is None:
+            bound = (atom.variables for atom in self.atoms(pattern))
+            known = frozenset().union(*bound, self.computed(pattern))
+            self._names[id(pattern)] = known
+        return known
+
+    def may_repeat(self, pattern: tree.Pattern, variable: str) -> bool:
+        """Tell whether a match of the pattern may bind a variable to more than one event."""
+        return self._most_events(pattern, frozenset({variable})) >= _MANY
+
+    def _most_events(self, pattern: tree.Pattern, names: frozenset[str] | None) -> int:
+        """Bound the number of events bound to some of the names (None: any); 2 stands for many."""
+        if names is not None and names.isdisjoint(self.names(pattern)):
+            return 0
+        match pattern:
+            case tree.Event():
+                return 1
+            case tree.Absent():
+                return 0
+            case tree.Named(pattern=inner, variable=word):
+                whole = names is None or word.text in names
+                return self._most_events(inner, None if whole else names)
+            case tree.Projected(pattern=inner, variables=words):
+                kept = frozenset(word.text for word in words)
+                return self._most_events(inner, kept if names is None else kept & names)
+            case tree.Repeated(pattern=inner, high=high):
+                once = self._most_events(inner, names)
+                return once if high == 1 else min(_MANY, once * _MANY)
+            case tree.Combined(operator="OR" | "AND", items=items):
+                return max(self._most_events(item, names) for item in items)
+            case tree.Sequence(items=items) | tree.Combined(items=items):
+                return min(_MANY, sum(self._most_events(item, names) for item in items))
+            case tree.Aggregated(pattern=inner, variable=word):
+                computed = int(names is not None and word.text in names)
+                return min(_MANY, computed + self._most_events(inner, names))
+            case _:
+                return self._most_events(pattern.pattern, names)
+
     def computed(self, pattern: tree.Pattern) -> dict[str, dict[str, Type]]:
         """Return the computed variables of a pattern with the columns of their events."""
         match pattern:
@@ -105,41 +150,6 @@ class Variables:
                 return found
             case _:
                 return self.computed(pattern.pattern)
-
-
-_MANY = 2
-
-
-def may_repeat(pattern: tree.Pattern, variable: str) -> bool:
-    """Tell whether a match of the pattern may bind a variable to more than one event."""
-    return _most_events(pattern, frozenset({variable})) >= _MANY
-
-
-def _most_events(pattern: tree.Pattern, names: frozenset[str] | None) -> int:
-    """Bound the number of events bound to some of the names (None: any); 2 stands for many."""
-    match pattern:
-        case tree.Event(type=word):
-            name = ANY if word is None else word.text
-            return int(names is None or name in names)
-        case tree.Absent():
-            return 0
-        case tree.Named(pattern=inner, variable=word):
-            return _most_events(inner, None if names is None or word.text in names else names)
-        case tree.Projected(pattern=inner, variables=words):
-            kept = frozenset(word.text for word in words)
-            return _most_events(inner, kept if names is None else kept & names)
-        case tree.Repeated(pattern=inner, high=high):
-            once = _most_events(inner, names)
-            return once if high == 1 else min(_MANY, once * _MANY)
-        case tree.Combined(operator="OR" | "AND", items=items):
-            return max(_most_events(item, names) for item in items)
-        case tree.Sequence(items=items) | tree.Combined(items=items):
-            return min(_MANY, sum(_most_events(item, names) for item in items))
-        case tree.Aggregated(pattern=inner, variable=word):
-            computed = int(names is not None and word.text in names)
-            return min(_MANY, computed + _most_events(inner, names))
-        case _:
-            return _most_events(pattern.pattern, names)
 
 
 def always_bound(pattern: tree.Pattern) -> frozenset[str]:

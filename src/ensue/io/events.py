@@ -41,6 +41,7 @@ _CHUNK_ROWS = 4096
 _CHUNK_LINES = 16384
 _BATCH_ROWS = 65536
 _CSV_BLOCK = 4 << 20
+_DEEPEST = 100
 
 Types = Mapping[str, pa.DataType]
 
@@ -212,12 +213,14 @@ class _Place:
     after: str
     numbers: Sequence[int]
     column: str = ""
+    depth: int = 0
 
     def within(self, name: str) -> _Place:
-        return replace(self, column=f"{self.column}.{name}" if self.column else name)
+        column = f"{self.column}.{name}" if self.depth else name
+        return replace(self, column=column, depth=self.depth + 1)
 
     def error(self, index: int, problem: str) -> EventError:
-        column = f", column {self.column!r}" if self.column else ""
+        column = f", column {_show(self.column)}" if self.depth else ""
         return EventError(f"{self.before}{self.numbers[index]}{self.after}{column}: {problem}")
 
 
@@ -264,11 +267,12 @@ def _from_chunks(chunks: Iterator[_Chunk], rows: int | None, types: Types) -> Ev
 
 def _batches(chunks: Iterator[_Chunk], types: Types) -> Iterator[pa.RecordBatch]:
     """Turn each chunk of rows into a batch that fits the ones before."""
-    known: pa.DataType = pa.struct([])
+    known: Iterable[pa.Field[Any]] = ()
     for rows, place in chunks:
         record = _record(rows, known, place, types)
-        known = record.type
-        yield pa.RecordBatch.from_struct_array(record)
+        batch = pa.RecordBatch.from_struct_array(record)
+        known = batch.schema
+        yield batch
 
 
 def _row_chunks(rows: Iterable[object], size: int, of_stream: str) -> Iterator[_Chunk]:
@@ -278,19 +282,20 @@ def _row_chunks(rows: Iterable[object], size: int, of_stream: str) -> Iterator[_
         for each in set(map(type, chunk)):
             if _kind(each) != "record":
                 index = next(at for at, row in enumerate(chunk) if type(row) is each)
-                raise place.error(
-                    index,
-                    f"events are dicts of attributes, and this is a {each.__name__}",
-                )
+                name = each.__name__
+                raise place.error(index, f"events are dicts of attributes, and this is a {name}")
         yield chunk, place
         start += len(chunk)
 
 
 def _record(
-    rows: list[Any], known: pa.DataType, place: _Place, declared: Types | None = None
+    rows: list[Any], known: Iterable[pa.Field[Any]], place: _Place, declared: Types | None = None
 ) -> pa.StructArray:
     """Turn dicts, or None, into a struct array: known fields first, then new ones."""
-    types = {field.name: field.type for field in known.fields}  # type: ignore[attr-defined]
+    if place.depth > _DEEPEST:
+        index = next(at for at, row in enumerate(rows) if row is not None)
+        raise place.error(index, f"dicts are nested more than {_DEEPEST} deep; flatten them")
+    types = {field.name: field.type for field in known}
     arrays = []
     for name in dict.fromkeys(chain(types, chain.from_iterable(filter(None, rows)))):
         if not isinstance(name, str):
@@ -301,7 +306,8 @@ def _record(
         wanted = declared.get(name) if declared else None
         if wanted is not None:
             column = _as_declared(column, wanted, inner)
-        arrays.append((name, _array(column, types.get(name, wanted or pa.null()), inner)))
+        held = types.get(name, pa.null() if wanted is None else wanted)
+        arrays.append((name, _array(column, held, inner)))
     return pa.StructArray.from_arrays(
         [array for _, array in arrays],
         fields=[pa.field(name, array.type) for name, array in arrays],
@@ -321,7 +327,7 @@ def _array(values: list[Any], known: pa.DataType, place: _Place) -> pa.Array[Any
     if kind is None or kind not in _KNOWN_KINDS:
         raise _misfit(values, held, place)
     if kind == "record":
-        return _record(values, pa.struct([]) if held == "null" else known, place)
+        return _record(values, known if isinstance(known, pa.StructType) else (), place)
     if held == "null":
         known = _decimal_type(values) if kind == "decimal" else _ARROW_TYPES[kind]
     return _convert(values, known, kind, place)
@@ -535,7 +541,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
 def _open_binary(path: Path) -> IO[bytes]:
-    if _is_gzip(path):
+    if path.suffix.lower() == ".gz":
         return gzip.open(path)  # type: ignore[return-value]
     return path.open("rb")
 
@@ -670,8 +676,10 @@ def _read_csv(path: Path, types: Types) -> EventSource:
 
 
 def _open_csv(path: Path, columns: Types) -> arrow_csv.CSVStreamingReader:
+    zipped = path.suffix.lower() == ".gz"
+    source: Any = pa.input_stream(str(path), compression="gzip") if zipped else path
     return arrow_csv.open_csv(
-        pa.input_stream(str(path), compression=_compression(path)),
+        source,
         read_options=arrow_csv.ReadOptions(block_size=_CSV_BLOCK),
         parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(

@@ -112,17 +112,20 @@ def _json_file(path: Path, _: pa.Schema) -> Iterator[_Write]:
 
 def _write_json(sink: IO[bytes], path: Path, batch: pa.RecordBatch) -> None:
     """Write one object a line; NULL and NaN are null, times and decimals text."""
-    columns = [
-        # As text already here, for Python's datetime does not hold nanoseconds.
-        column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column
-        for column in batch.columns
-    ]
+    columns = [_easy_to_read(column) for column in batch.columns]
     for row in pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist():
         try:
             line = _encode(row)
         except (ValueError, TypeError):
             line = _encode(_json_value(row, path, ""))
         sink.write(f"{line}\n".encode())
+
+
+def _easy_to_read(column: pa.Array[Any]) -> pa.Array[Any]:
+    """Decode dictionaries, which is slow in Python, and times, which lose nanoseconds there."""
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column
 
 
 def _json_value(value: Any, path: Path, column: str) -> Any:

@@ -29,7 +29,7 @@ def generate() -> str:
 
     lark = Lark(GRAMMAR.read_text(), parser="lalr", lexer=NoLexer, strict=True, start="start")
     literals = {each.name: each.pattern.value.replace("\\", "") for each in lark.terminals}
-    table = lark.parser.parser._parse_table  # type: ignore[attr-defined]
+    table = lark.parser.parser._parse_table
     numbers, order = _number_states(table.start_states["start"], table.states)
 
     rules: dict[tuple[str, int, str], int] = {}
@@ -50,7 +50,9 @@ def generate() -> str:
     )
 
 
-def _number_states(start: int, states: dict[int, dict[str, Any]]) -> tuple[dict[int, int], list[int]]:
+def _number_states(
+    start: int, states: dict[int, dict[str, Any]]
+) -> tuple[dict[int, int], list[int]]:
     """Number the states breadth first from the start, symbols in alphabetical order."""
     numbers, order, queue = {start: 0}, [start], deque([start])
     while queue:

@@ -14,7 +14,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ensue.errors import CeqlError, CeqlSemanticError, CeqlSyntaxError, Diagnostic, Fix, Source, Span
+from ensue.errors import (
+    CeqlError,
+    CeqlSemanticError,
+    CeqlSyntaxError,
+    Diagnostic,
+    Fix,
+    Source,
+    Span,
+)
 from ensue.language import tree
 from ensue.language.complaints import complain
 from ensue.language.tokens import DEEPEST, Token, tokenize, too_deep
@@ -144,8 +152,9 @@ def too_large(span: Span) -> Diagnostic:
     return Diagnostic(
         "E401",
         span,
-        f"the query has more than {MOST_NODES:,} nodes once repetitions are written out",
-        "use + instead of a large {n,m}, and parameters for long lists",
+        f"the query has more than {MOST_NODES:,} nodes once repetitions and choices are written "
+        "out",
+        "use + instead of a large {n,m}, OR inside brackets, and parameters for long lists",
     )
 
 
@@ -309,7 +318,7 @@ class Builder:
                 "E114",
                 strategy.span,
                 f"'{strategy.text}' is not a selection strategy",
-                "the strategies are ALL, NEXT, LAST, MAX and STRICT; variables are separated by ','",
+                "the strategies are ALL, NEXT, LAST, MAX and STRICT; between variables stands ','",
             )
         word = None if upper == "ALL" else tree.Word(upper, span=strategy.span)
         return tree.Selection(
@@ -558,7 +567,9 @@ class Builder:
         kind: Any = word.kind
         return tree.Match(kind, operand, pattern, False, span=span)
 
-    def not_match(self, span: Span, operand: Any, _: Token, word: Token, pattern: Any) -> tree.Match:
+    def not_match(
+        self, span: Span, operand: Any, _: Token, word: Token, pattern: Any
+    ) -> tree.Match:
         kind: Any = word.kind
         return tree.Match(kind, operand, pattern, True, span=span)
 
@@ -575,9 +586,8 @@ class Builder:
         return tree.Negative(operand, span=span)
 
     def constant(self, span: Span, token: Token) -> tree.Constant:
-        words: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
-        value = words[token.kind] if token.kind in words else token.value
-        return tree.Constant(value, span=span)
+        words: dict[str, Any] = {"TRUE": True, "FALSE": False, "NULL": None}
+        return tree.Constant(words.get(token.kind, token.value), span=span)
 
     def parameter(self, span: Span, token: Token) -> tree.Parameter:
         return tree.Parameter(str(token.value), span=span)
@@ -609,4 +619,3 @@ class Builder:
     def amount(self, _: Span, number: Token, unit: Token) -> tuple[int | Decimal, tree.Word]:
         assert not isinstance(number.value, str)
         return number.value, _word(unit)
-

@@ -104,10 +104,9 @@ def _at(pattern: tree.Pattern, level: int) -> str:
 
 def _pattern(pattern: tree.Pattern) -> tuple[str, int]:
     match pattern:
-        case tree.Event(type=None):
-            return "ANY", _ATOM
-        case tree.Event(type=tree.Word(text=name), stream=stream):
-            return (f"{quoted(stream.text)}>" if stream else "") + quoted(name), _ATOM
+        case tree.Event(type=word, stream=stream):
+            name = "ANY" if word is None else quoted(word.text)
+            return (f"{quoted(stream.text)}>" if stream else "") + name, _ATOM
         case tree.Absent(pattern=inner):
             return f"NOT({format_pattern(inner)})", _ATOM
         case tree.Applied(function=function, pattern=inner):

@@ -14,8 +14,8 @@ from decimal import Decimal
 from ensue.errors import CeqlSyntaxError, Diagnostic, Fix, Source, Span
 
 RESERVED = frozenset(
-    "SELECT FROM WHERE FILTER AGGREGATE PROJECT PARTITION BY UNLESS OR AND ALL AS ANY NOT NONE NULL "
-    "IN BETWEEN LIKE RLIKE IS WITHIN CONSUME LIMIT EVERY TRUE FALSE".split()
+    "SELECT FROM WHERE FILTER AGGREGATE PROJECT PARTITION BY UNLESS OR AND ALL AS ANY NOT NONE "
+    "NULL IN BETWEEN LIKE RLIKE IS WITHIN CONSUME LIMIT EVERY TRUE FALSE".split()
 )
 
 LONGEST_TEXT = 256 * 1024
@@ -45,6 +45,7 @@ _TOKEN = re.compile(
     | (?P<backquote> `(?:[^`\n]|``)+` )
     | (?P<STRING>    '(?:[^']|'')*' | "(?:[^"]|"")*" )
     | (?P<PARAMETER> \$[^\W\d]\w* )
+    | (?P<foreign>   ->|=>|/\* )
     | (?P<sign>      :\+ | :\* | :\{ | == | != | <> | <= | >= | [;:+\-*/%?{}()\[\],.><=] )
     """,
     re.VERBOSE,
@@ -90,7 +91,7 @@ def tokenize(source: Source) -> list[Token]:
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
-        if found is None:
+        if found is None or found.lastgroup == "foreign":
             raise CeqlSyntaxError(_stray(text, at), source)
         at = found.end()
         kind = found.lastgroup
@@ -106,7 +107,7 @@ def tokenize(source: Source) -> list[Token]:
             _close(token, open_brackets, source)
         tokens.append(token)
     if open_brackets:
-        raise CeqlSyntaxError(_unclosed(open_brackets[-1], source), source)
+        raise CeqlSyntaxError(_unclosed(open_brackets[-1]), source)
     if tokens and tokens[-1].kind == ";":
         tokens.pop()
     tokens.append(Token(END, "", "", Span(len(text.rstrip()), len(text.rstrip()) + 1)))
@@ -242,7 +243,7 @@ def _close(token: Token, open_brackets: list[Token], source: Source) -> None:
         )
 
 
-def _unclosed(opener: Token, source: Source) -> Diagnostic:
+def _unclosed(opener: Token) -> Diagnostic:
     wanted = _OPENERS[opener.kind]
     return Diagnostic(
         "E110",

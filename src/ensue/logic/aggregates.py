@@ -32,9 +32,11 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
         case "last":
             return values[-1]
         case "min":
-            return min(numbers)
+            least: Value = min(numbers)
+            return least
         case "max":
-            return max(numbers)
+            most: Value = max(numbers)
+            return most
         case "avg":
             return mean(values)
         case "range":
@@ -60,7 +62,7 @@ def mean(values: Sequence[Value]) -> Value:
     """Return the average as a double."""
     numbers = [_real(each) for each in values]
     if all(isinstance(each, int) for each in numbers):
-        return sum(numbers) / len(numbers)
+        return float(sum(numbers) / len(numbers))
     summed = total(values)
     assert summed is None or isinstance(summed, float)
     return None if summed is None else summed / len(values)

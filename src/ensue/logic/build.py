@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import cast
 
 from ensue.analysis.bound import BoundQuery
@@ -68,15 +69,15 @@ class _Builder:
             case tree.Sequence(items=items, contiguous=contiguous):
                 return Sequence(tuple(map(self.build, items)), contiguous)
             case tree.Combined(operator=operator, items=items):
-                kind = {"OR": Or, "AND": And, "ALL": All}[operator]
-                return kind(tuple(map(self.build, items)))
+                built = tuple(map(self.build, items))
+                return Or(built) if operator == "OR" else (All if operator == "ALL" else And)(built)
             case tree.Unless(pattern=inner, absent=absent):
                 return Unless(self.build(inner), self.build(absent))
             case tree.Filtered(pattern=inner, condition=condition):
-                return self._filtered(self.build(inner), self.query.conditions[condition.span])
+                return self._filtered(inner, self.query.conditions[condition.span])
             case tree.Partitioned(pattern=inner, keys=keys):
                 same = self.query.conditions[partition_place(keys)]
-                return self._filtered(self.build(inner), same)
+                return self._filtered(inner, same)
             case tree.Aggregated(pattern=inner, variable=word):
                 place = self.places.setdefault(word.span, len(self.places) + 1)
                 columns = self.query.aggregates[word.span]
@@ -111,19 +112,35 @@ class _Builder:
         items = (once,) * low + (() if tail is None else (tail,))
         return items[0] if len(items) == 1 else Sequence(items, contiguous)
 
-    def _filtered(self, formula: Formula, condition: Condition) -> Formula:
-        """Apply a condition: AND filters again, OR is a choice of two filtered formulas."""
-        simple = _conjunction(condition)
-        if simple is not None:
-            return Filter(formula, simple) if simple else formula
-        match condition:
-            case AllOf(conditions=parts):
-                for part in parts:
-                    formula = self._filtered(formula, part)
-                return formula
-            case AnyOf(conditions=parts):
-                return Or(tuple(self._filtered(formula, part) for part in parts))
-        raise AssertionError(condition)
+    def _filtered(self, pattern: tree.Pattern, condition: Condition) -> Formula:
+        before = self.nodes
+        formula = self.build(pattern)
+        self._count((self.nodes - before) * (_choices(condition) - 1), pattern)
+        return _filter(formula, condition)
+
+
+def _filter(formula: Formula, condition: Condition) -> Formula:
+    """Apply a condition: AND filters again, OR is a choice of two filtered formulas."""
+    simple = _conjunction(condition)
+    if simple is not None:
+        return Filter(formula, simple) if simple else formula
+    if isinstance(condition, AnyOf):
+        return Or(tuple(_filter(formula, part) for part in condition.conditions))
+    assert isinstance(condition, AllOf)
+    for part in condition.conditions:
+        formula = _filter(formula, part)
+    return formula
+
+
+def _choices(condition: Condition) -> int:
+    """Count how often a formula occurs once a condition on it is rewritten."""
+    match condition:
+        case AllOf(conditions=parts):
+            return min(MOST_NODES, prod(map(_choices, parts)))
+        case AnyOf(conditions=parts):
+            return min(MOST_NODES, sum(map(_choices, parts)))
+        case _:
+            return 1
 
 
 def _conjunction(condition: Condition) -> tuple[Atomic, ...] | None:

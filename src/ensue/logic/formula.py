@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, Union
+from typing import Literal, TypeAlias
 
 from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 
-Atomic: TypeAlias = Union[Each, Relation, Trend, SameKey]
+Atomic: TypeAlias = Each | Relation | Trend | SameKey
 """A condition that is not made of others."""
 
 
@@ -115,22 +115,22 @@ class Select:
     strategy: Strategy
 
 
-Formula: TypeAlias = Union[
-    Atom,
-    Absent,
-    Empty,
-    Named,
-    Repeat,
-    Sequence,
-    Or,
-    And,
-    All,
-    Unless,
-    Filter,
-    Aggregate,
-    Project,
-    Select,
-]
+Formula: TypeAlias = (
+    Atom
+    | Absent
+    | Empty
+    | Named
+    | Repeat
+    | Sequence
+    | Or
+    | And
+    | All
+    | Unless
+    | Filter
+    | Aggregate
+    | Project
+    | Select
+)
 
 
 def children(formula: Formula) -> tuple[Formula, ...]:

@@ -163,7 +163,7 @@ class Reference:
         match condition:
             case Each(variable=name, predicate=predicate):
                 return all(
-                    self._evaluate(predicate, lambda _, event=event: event)
+                    self._evaluate(predicate, {None: event}.__getitem__)
                     for event in self._events(c, name)
                 )
             case Relation(variables=names, predicate=predicate):
@@ -359,9 +359,11 @@ def answer(plan: Plan, stream: Sequence[Event]) -> Answer:
         complex_events: Iterable[ComplexEvent] = references[key].meaning(plan.formula)
         if plan.positions_only:
             complex_events = {_support_only(c) for c in complex_events}
-        for c in complex_events:
-            if _within(c, plan.window, references[key].stream):
-                found.append(Found(key, _translated(c, positions)))
+        found += [
+            Found(key, _translated(c, positions))
+            for c in complex_events
+            if _within(c, plan.window, references[key].stream)
+        ]
     found.sort(key=lambda each: (each.match.end, -each.match.start, _order(each.match)))
     found = _consumed(found, plan.consume)
     if plan.totals is None:

@@ -1,0 +1,5 @@
+"""Run the command line: `python -m ensue`."""
+
+from ensue.cli.app import main
+
+main()

@@ -1,0 +1,66 @@
+"""The `ensue` command and its subcommands."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+from ensue.cli.check import check
+from ensue.cli.demo import demo
+from ensue.cli.generate import generate
+from ensue.cli.run import run
+from ensue.cli.terminal import say, silence_output
+
+app = typer.Typer(
+    name="ensue",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(check)
+app.command()(run)
+app.add_typer(generate, name="generate")
+app.command()(demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            say(f"ensue {version('ensue')}")
+        except PackageNotFoundError:
+            say("ensue (not installed, run from its sources)")
+        raise typer.Exit
+
+
+@app.callback()
+def _ensue(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Complex event recognition: find every group of events that satisfies a query.
+
+    Start with `ensue demo`; every command explains itself with --help.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a sign is no reason to fail.
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="ensue")
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            silence_output()

@@ -1,0 +1,100 @@
+"""`ensue check`: everything that is wrong with queries, without running them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ensue.cli.terminal import (
+    BAD_INPUT,
+    UsageError,
+    count,
+    exit_codes,
+    is_coloured,
+    output,
+    say,
+)
+
+if TYPE_CHECKING:
+    from ensue.analysis.schema import Schema
+    from ensue.errors import Diagnostic, Source
+
+
+def check(
+    queries: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUERY",
+            help="Files, folders (all .ceql files below them), or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Types of attributes as JSON: {attribute: type} or {event: {attribute: type}}.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Check queries: show all errors and warnings. Parameters need no values.
+
+    Exit code: 0 when there is no error, 1 when there is one, 2 when a file is missing.
+
+    Examples:
+      echo 'SELECT * FROM S WHERE A ; B FILTER B\\[price > $low]' > rule.ceql
+      ensue check rule.ceql
+      ensue check .
+      echo '{"price": "double"}' > schema.json
+      ensue check --schema schema.json - < rule.ceql
+    """
+    with exit_codes():
+        from ensue.cli.inputs import query_files
+        from ensue.errors import render
+
+        known = _schema(schema)
+        files = query_files(queries)
+        colour = is_coloured(output())
+        errors = warnings = 0
+        for file in files:
+            source, found = _diagnose(file, known)
+            for diagnostic in found:
+                say(render(diagnostic, source, colour=colour) + "\n")
+                warnings += diagnostic.is_warning
+                errors += not diagnostic.is_warning
+        say(f"{count(len(files), 'file')}: {count(errors, 'error')}, {count(warnings, 'warning')}")
+    if errors:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _schema(path: Path | None) -> Schema:
+    from ensue.analysis.schema import from_python
+    from ensue.cli.inputs import read_schema
+
+    try:
+        return from_python(None if path is None else read_schema(path))
+    except TypeError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _diagnose(file: str, schema: Schema) -> tuple[Source, tuple[Diagnostic, ...]]:
+    """Return what there is to say about a query, in the order of its text."""
+    from ensue.analysis.bind import bind
+    from ensue.cli.inputs import read_query
+    from ensue.errors import CeqlError
+    from ensue.language.parser import parse_source
+    from ensue.logic.build import to_formula
+
+    warnings: tuple[Diagnostic, ...] = ()
+    try:
+        source = read_query(file)
+        bound = bind(parse_source(source), source, schema, parameters=None)
+        warnings = bound.warnings
+        to_formula(bound)
+    except CeqlError as error:
+        found = (*error.diagnostics, *warnings)
+        return error.source, tuple(sorted(found, key=lambda each: each.span))
+    return source, tuple(sorted(warnings, key=lambda each: each.span))

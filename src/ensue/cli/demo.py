@@ -1,0 +1,62 @@
+"""`ensue demo`: a query, the stream it is run on, and what it finds."""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Annotated
+
+import typer
+
+from ensue.cli.terminal import exit_codes, output
+
+QUERY = """\
+-- A large sale, then two large purchases of that stock, each at a higher price
+SELECT sale, first, second
+FROM Stock
+WHERE (SELL AS sale FILTER sale[volume >= 1000])
+    ; (BUY AS first FILTER first[volume >= 1000])
+    ; (BUY AS second FILTER second[volume >= 1000])
+  FILTER first.price > sale.price AND second.price > first.price
+PARTITION BY [name]
+WITHIN 50 MILLISECONDS [stock_time]
+"""
+
+_SHOWN = 5
+
+_NEXT = """\
+Try next:
+  ensue generate stock --events 500 -o trades.csv
+  ensue run "SELECT * FROM S WHERE SELL : BUY PARTITION BY [name]" trades.csv
+  ensue run --help\
+"""
+
+
+def demo(
+    events: Annotated[
+        int, typer.Option(metavar="N", min=0, help="How many trades to generate.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other trades.")] = 0,
+) -> None:
+    """Generate stock trades, run a query on them, and show what it finds.
+
+    Examples:
+      ensue demo
+      ensue demo --events 1000 --seed 7
+    """
+    with exit_codes():
+        import ensue
+        from ensue.cli.highlight import highlighted
+        from ensue.cli.run import summary
+        from ensue.cli.tables import print_matches
+        from ensue.datasets import stock_table
+
+        console = output()
+        console.print(highlighted(QUERY))
+        trades = stock_table(events, seed=seed)
+        before = clock.perf_counter()
+        with console.status(f"Looking for it in {events:,} trades"):
+            matches = ensue.run(QUERY, trades, time_unit="ms")
+        seconds = clock.perf_counter() - before
+        print_matches(console, matches, events=True, most=_SHOWN)
+        console.print(f"\n{summary(matches, seconds)}", style="bold")
+        console.print(f"\n{_NEXT}")

@@ -1,0 +1,202 @@
+"""What commands are given: queries, schemas, parameters, and files of events."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ensue.cli.terminal import UsageError, count
+from ensue.errors import CeqlSyntaxError, Diagnostic, EventError, Source, Span
+
+if TYPE_CHECKING:
+    from ensue.io.events import EventSource
+
+STDIN = "-"
+
+# Queries
+
+
+def query_files(arguments: Iterable[str]) -> list[str]:
+    """List the files to check: a folder stands for all .ceql files below it."""
+    files: dict[str, None] = {}
+    for argument in arguments:
+        path = Path(argument)
+        if argument == STDIN:
+            files[STDIN] = None
+        elif path.is_dir():
+            below = sorted(each for each in path.rglob("*.ceql") if each.is_file())
+            if not below:
+                raise UsageError(f"{argument}: there is no .ceql file in this folder")
+            files.update(dict.fromkeys(map(str, below)))
+        elif _exists(path):
+            files[argument] = None
+        elif any(char.isspace() for char in argument):
+            raise UsageError(
+                f"{_shortened(argument)}: there is no such file; to check a query that is not in "
+                "a file, pipe it in: ensue check -"
+            )
+        else:
+            raise UsageError(f"{argument}: there is no such file")
+    return list(files)
+
+
+def query_source(argument: str) -> Source:
+    """Read a query: from a file, from standard input, or else the argument is its text."""
+    if argument == STDIN:
+        return read_query(STDIN)
+    path = Path(argument)
+    if _exists(path):
+        if path.is_dir():
+            raise UsageError(f"{argument}: this is a folder, and one query is run at a time")
+        return read_query(argument)
+    if any(char.isspace() for char in argument) and not re.fullmatch(r".*\.ceql", argument):
+        return Source(argument)
+    raise UsageError(f"{argument}: there is no such file")
+
+
+def read_query(file: str) -> Source:
+    """Read a query from a file or, for `-`, from standard input."""
+    name = "<stdin>" if file == STDIN else file
+    data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    data = data.removeprefix(BOM_UTF8)
+    try:
+        return Source(data.decode(), name)
+    except UnicodeDecodeError as error:
+        source = Source(data.decode(errors="replace"), name)
+        at = len(data[: error.start].decode())
+        problem = f"the byte 0x{data[error.start]:02X} is not UTF-8"
+        diagnostic = Diagnostic("E109", Span(at, at + 1), problem, "save the file as UTF-8")
+        raise CeqlSyntaxError(diagnostic, source) from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a text that is too long for a file's name
+        return False
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# What is given beside a query
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """Read a JSON file with {attribute: type} or {event: {attribute: type}}."""
+    try:
+        schema = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise UsageError(
+            f"{path}: a schema is an object {{attribute: type}} or {{event: {{attribute: type}}}}"
+        )
+    return schema
+
+
+def read_parameters(given: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE: a value is JSON where it can be, else a string.
+
+    >>> read_parameters(["low=1.5", "name=MSFT", "names=[\\"MSFT\\", \\"IBM\\"]"])
+    {'low': 1.5, 'name': 'MSFT', 'names': ['MSFT', 'IBM']}
+    """
+    values: dict[str, Any] = {}
+    for each in given:
+        name, sign, text = each.partition("=")
+        name = name.strip().removeprefix("$")
+        if not sign or not name:
+            raise UsageError(f"--param {each}: write NAME=VALUE, such as --param low=1.5")
+        if name in values:
+            raise UsageError(f"--param {name} is given twice")
+        try:
+            values[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            values[name] = text
+    return values
+
+
+def refuse_unknown_parameters(source: Source, values: Mapping[str, Any]) -> None:
+    """Stop when a value is given for a parameter that the query does not have."""
+    from ensue.language.tokens import tokenize
+
+    known = {str(token.value) for token in tokenize(source) if token.kind == "PARAMETER"}
+    for name in values:
+        if name not in known:
+            has = ", ".join(f"${each}" for each in sorted(known)) or "none"
+            raise UsageError(f"--param {name}: the query has no such parameter; it has {has}")
+
+
+# Events
+
+
+def event_paths(arguments: Sequence[str], streams: Sequence[str]) -> dict[str, list[str]]:
+    """Sort the files by stream; under '' those that belong to whatever FROM names."""
+    paths: dict[str, list[str]] = {}
+    for argument in arguments:
+        stream, path = _pair(argument)
+        if path == STDIN:
+            raise UsageError("events are read from files; standard input is not one")
+        if not _exists(Path(path)):
+            raise UsageError(f"{path}: there is no such file")
+        paths.setdefault(stream, []).append(path)
+    pairs = " ".join(f"{name}=FILE" for name in streams)
+    if "" in paths and len(paths) > 1:
+        raise UsageError(f"say of every file which stream it holds: {pairs}")
+    if len(paths.get("", ())) > 1 and len(streams) > 1:
+        raise UsageError(
+            f"FROM names {count(len(streams), 'stream')}; say which file holds which: {pairs}"
+        )
+    return paths
+
+
+def _pair(argument: str) -> tuple[str, str]:
+    """Split STREAM=FILE, unless the whole is the name of a file."""
+    stream, sign, path = argument.partition("=")
+    if not sign or _exists(Path(argument)) or not re.fullmatch(r"\w+", stream):
+        return "", argument
+    return stream, path
+
+
+def open_paths(paths: Mapping[str, Sequence[str]]) -> object:
+    """Return files as events that a query can be run on."""
+    if "" in paths:
+        return _joined(paths[""])
+    return {stream: _joined(files) for stream, files in paths.items()}
+
+
+def _joined(paths: Sequence[str]) -> object:
+    """Return the events of several files, one file after the other, as one stream."""
+    if len(paths) == 1:
+        return paths[0]
+    import pyarrow as pa
+
+    from ensue.io.events import open_events
+
+    sources = [open_events(path) for path in paths]
+    if not all(source.closed for source in sources):
+        # Attributes that no row has must stay NULL, so these files stay a stream of dicts.
+        return _rows(sources)
+    tables = [source.schema.empty_table() for source in sources]
+    tables += [pa.Table.from_batches([each]) for source in sources for each in source.batches]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise EventError(f"{', '.join(paths)} have columns of different types: {error}") from error
+
+
+def _rows(sources: Iterable[EventSource]) -> Iterator[dict[str, Any]]:
+    for source in sources:
+        for batch in source.batches:
+            yield from batch.to_pylist()

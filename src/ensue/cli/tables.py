@@ -1,0 +1,224 @@
+"""Matches as tables for people: short cells, and as many columns as the terminal has room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ensue.cli.terminal import count
+from ensue.logic.build import SELECTED
+
+if TYPE_CHECKING:
+    from ensue.engine.match import Match, Matches
+
+_WIDEST_CELL = 32
+_MOST_EVENTS = 20
+"""Of a match with more events the table shows this many."""
+
+_MOST_DIGITS = 6
+_GAP = 2
+_MATCH, _POSITION, _VARIABLES = "match", "at", "bound to"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a table: values by column; a new match starts at `first`."""
+
+    values: dict[str, Any]
+    first: bool = True
+
+
+def print_matches(
+    console: Console,
+    matches: Matches,
+    *,
+    events: bool,
+    most: int,
+    type_column: str = "type",
+    mentioned: Collection[str] = (),
+) -> None:
+    """Print the first matches, event by event or one line each, and how many more there are.
+
+    Columns that there is no room for are left out from the right, first those that are not
+    mentioned.
+    """
+    shape = matches.shape
+    if matches.count and most:
+        fixed: Sequence[str]
+        if events and shape.totals is None and (shape.variables or shape.computed):
+            computed = list(shape.computed)
+            first = islice(matches, most)
+            lines = [line for each in first for line in _event_lines(each, computed, type_column)]
+            fixed = (_MATCH, _POSITION, _VARIABLES)
+        else:
+            lines = list(_match_lines(matches, most))
+            fixed = tuple(islice(lines[0].values, 2))
+        _print(console, lines, fixed, {*mentioned, *_computed_columns(matches)})
+    more = matches.count - most
+    if most and more > 0:
+        console.print(f"… and {more:,} more")
+
+
+def _computed_columns(matches: Matches) -> Iterator[str]:
+    for columns in matches.shape.computed.values():
+        yield from columns
+
+
+# The lines
+
+
+def _event_lines(match: Match, computed: Sequence[str], type_column: str) -> Iterator[Line]:
+    """Write a match as one line an event, with the variables that it is bound to."""
+    lines = _bound_events(match, type_column)
+    lines += [
+        {_VARIABLES: name, **row} for name in computed if name for row in match.computed(name)
+    ]
+    lines = lines or [{}]
+    lines[0] = {_MATCH: f"{match.start}..{match.end}", **lines[0]}
+    if SELECTED in computed:
+        lines[0].update(*match.computed())
+    for number, values in enumerate(lines[:_MOST_EVENTS]):
+        yield Line(values, first=number == 0)
+    if len(lines) > _MOST_EVENTS:
+        rest = count(len(lines) - _MOST_EVENTS, "more event")
+        yield Line({_VARIABLES: f"… {rest}"}, first=False)
+
+
+def _bound_events(match: Match, type_column: str) -> list[dict[str, Any]]:
+    attributes: dict[int, dict[str, Any]] = {}
+    variables: dict[int, list[str]] = {}
+    for name, positions in match.bindings.items():
+        for position, row in zip(positions, match.events(name), strict=True):
+            attributes.setdefault(position, {}).update(row)
+            variables.setdefault(position, []).append(name)
+    lines = []
+    for position, row in sorted(attributes.items()):
+        # The type is a variable too, but there is a column that says it already.
+        own = [name for name in variables[position] if name != row.get(type_column)]
+        names = ", ".join(own or variables[position])
+        lines.append({_POSITION: position, _VARIABLES: names, **row})
+    return lines
+
+
+def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
+    """Write a match as one line: positions for each variable, or totals."""
+    table = matches.to_arrow()
+    if matches.stream.time_column is None and matches.shape.totals is None:
+        table = table.drop_columns(["start_time", "end_time"])
+    for row in table.slice(0, most).to_pylist():
+        yield Line(row)
+
+
+# The table
+
+
+def _print(
+    console: Console, lines: Sequence[Line], fixed: Sequence[str], mentioned: Collection[str]
+) -> None:
+    names = list(dict.fromkeys([*fixed, *(name for line in lines for name in line.values)]))
+    cells = {name: _cells([line.values.get(name) for line in lines]) for name in names}
+    widths = {name: max(map(cell_len, [name, *texts])) for name, texts in cells.items()}
+    shown = _fitting(widths, console.width, fixed, mentioned)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for name in shown:
+        numbers = all(_is_number(line.values.get(name)) for line in lines)
+        style = "dim" if name == _POSITION else "cyan" if name == _VARIABLES else None
+        table.add_column(
+            Text(name), justify="right" if numbers else "left", style=style, no_wrap=True
+        )
+    grouped = not all(line.first for line in lines)
+    for index in range(len(lines)):
+        last = index + 1 == len(lines) or lines[index + 1].first
+        row = (Text(cells[name][index]) for name in shown)
+        table.add_row(*row, end_section=grouped and last)
+    console.print(table)
+    hidden = [name for name in names if name not in shown]
+    if hidden:
+        console.print(f"no room for {', '.join(hidden)}", style="dim")
+
+
+def _fitting(
+    widths: dict[str, int], room: int, fixed: Collection[str], mentioned: Collection[str]
+) -> list[str]:
+    """Choose the columns that fit into a width, in their order.
+
+    >>> _fitting({"match": 6, "a": 9, "b": 9, "c": 9}, 30, ["match"], ["c"])
+    ['match', 'a', 'c']
+    """
+    shown = list(widths)
+    plain = [name for name in widths if name not in fixed and name not in mentioned]
+    dropped = [name for name in widths if name not in fixed and name in mentioned] + plain
+    while dropped and sum(widths[name] + _GAP for name in shown) - _GAP > room:
+        shown.remove(dropped.pop())
+    return shown
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    """Write the values of a column; fractions with the same number of digits, up to six.
+
+    >>> _cells([25.985, 26.0, None])
+    ['25.985', '26.000', '']
+    """
+    fractions = [value for value in values if isinstance(value, float) and abs(value) < 1e12]
+    digits = max((len(_fraction(value)) for value in fractions), default=0)
+    if not 0 < digits <= _MOST_DIGITS:
+        return [cell(value) for value in values]
+    return [f"{value:.{digits}f}" if value in fractions else cell(value) for value in values]
+
+
+def _fraction(value: float) -> str:
+    """Return the digits after the point, or too many where there is an exponent."""
+    text = cell(value)
+    return "e" * 99 if "e" in text else text.partition(".")[2]
+
+
+def cell(value: Any) -> str:
+    """Write a value in a few characters.
+
+    >>> cell(0.1 + 0.2), cell([3, 7, 12]), cell(None), cell(True), cell({"user": "ann"})
+    ('0.3', '3 7 12', '', 'true', '{"user": "ann"}')
+    """
+    match value:
+        case None:
+            text = ""
+        case bool():
+            text = str(value).lower()
+        case float():
+            text = f"{value:.12g}"
+        case list() if all(isinstance(each, int) for each in value):
+            return _shortened_list(value)
+        case list() | dict():
+            text = json.dumps(value, default=cell, ensure_ascii=False)
+        case date():
+            text = str(value).removesuffix("+00:00")
+        case _:
+            text = str(value)
+    printable = "".join(char if char.isprintable() else "�" for char in text)
+    if cell_len(printable) <= _WIDEST_CELL:
+        return printable
+    return set_cell_size(printable, _WIDEST_CELL - 1).rstrip() + "…"
+
+
+def _shortened_list(numbers: Iterable[int]) -> str:
+    """Write as many numbers as fit, and how many there are in all."""
+    texts = [str(number) for number in numbers]
+    whole = " ".join(texts)
+    if len(whole) <= _WIDEST_CELL:
+        return whole
+    end = f" … ({len(texts):,})"
+    kept = whole[: _WIDEST_CELL - len(end) + 1].rpartition(" ")[0]
+    return kept + end

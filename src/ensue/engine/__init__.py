@@ -1,0 +1,1 @@
+"""What users hold in their hands: queries, matches, and the streams they are found in."""

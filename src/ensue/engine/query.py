@@ -1,0 +1,137 @@
+"""Queries: compiled once, run on any events."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings as python_warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from ensue.analysis.bind import bind
+from ensue.analysis.bound import BoundQuery
+from ensue.analysis.context import Clock
+from ensue.analysis.schema import Schema, from_python
+from ensue.errors import CeqlWarning, Diagnostic, Source, render
+from ensue.language import tree
+from ensue.language.parser import parse_source
+from ensue.language.printer import format_query
+from ensue.logic.build import to_formula
+
+if TYPE_CHECKING:
+    from ensue.engine.match import Matches
+
+Output = Literal["bindings", "positions"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A compiled query."""
+
+    source: Source = field(repr=False)
+    tree: tree.Query = field(repr=False)
+    schema: Schema = field(repr=False)
+    params: Mapping[str, Any] = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The query as it was written."""
+        return self.source.text
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the query says, whatever its layout, and of its parameters."""
+        told = [format_query(self.tree)]
+        told += [f"{name}={value!r}" for name, value in sorted(self.params.items())]
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return format_query(self.tree)
+
+    def run(
+        self,
+        events: object,
+        type: str = "type",
+        time: str | None = None,
+        time_unit: str | None = None,
+        tiebreak: str | None = None,
+        lateness: int | str | timedelta | None = None,
+        output: Output = "bindings",
+    ) -> Matches:
+        """Find all matches in a finite stream of events.
+
+        Args:
+            events: a pyarrow Table, RecordBatch or reader, a pandas or polars frame, an iterable
+                of dicts, a path to CSV, JSON lines or Parquet, or {stream: any of these}.
+            type: the column with the events' types.
+            time: the column with their times; WITHIN … [attr] names its own.
+            time_unit: 's', 'ms', 'us' or 'ns', where that column holds integers.
+            tiebreak: a column that orders events of one time.
+            lateness: how late an event may come; earlier ones are put in order.
+            output: 'positions' forgets which variable an event is bound to.
+        """
+        if output not in ("bindings", "positions"):
+            raise ValueError(f"output must be 'bindings' or 'positions', not {output!r}")
+        # Arrow is imported when the first events come, not by everyone who checks a query.
+        from ensue.engine.evaluation import find_matches
+        from ensue.engine.stream import Options
+
+        options = Options(type, time, time_unit, tiebreak, lateness)
+        return find_matches(self, events, options, positions_only=output == "positions")
+
+    def bind(self, schema: Schema, clock: Clock) -> BoundQuery:
+        """Bind the query to what is known of some events."""
+        return bind(self.tree, self.source, schema, self.params, clock)
+
+
+def compile(
+    text: str,
+    schema: object = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    name: str = "query",
+) -> Query:
+    """Compile a query; raise a CeqlError that shows what is wrong and where.
+
+    Args:
+        text: the query.
+        schema: types of attributes, {attribute: type} or {event: {attribute: type}}, or a pyarrow
+            schema; without one they come from CREATE STREAM or from the events.
+        params: values for the parameters $name of the query.
+        name: what to call the text in messages, such as a file's name.
+
+    >>> compile("SELECT * FROM S WHERE A ; B").run([{"type": "A"}, {"type": "B"}])[0]
+    Match(0..1, A=[0], B=[1])
+    """
+    source = Source(text, name)
+    parsed = parse_source(source)
+    known = from_python(schema)
+    bound = bind(parsed, source, known, dict(params or {}))
+    to_formula(bound)
+    for warning in bound.warnings:
+        python_warnings.warn(render(warning, source), CeqlWarning, stacklevel=2)
+    return Query(source, parsed, bound.schema, dict(params or {}), bound.warnings)
+
+
+def run(
+    text: str,
+    events: object,
+    type: str = "type",
+    time: str | None = None,
+    time_unit: str | None = None,
+    tiebreak: str | None = None,
+    lateness: int | str | timedelta | None = None,
+    output: Output = "bindings",
+    *,
+    schema: object = None,
+    params: Mapping[str, Any] | None = None,
+) -> Matches:
+    """Compile a query and find all its matches in a finite stream of events.
+
+    >>> run("SELECT * FROM S WHERE A ; B", [{"type": "A"}, {"type": "B"}]).count
+    1
+    """
+    query = compile(text, schema, params)
+    return query.run(events, type, time, time_unit, tiebreak, lateness, output)

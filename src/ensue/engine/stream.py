@@ -1,0 +1,312 @@
+"""Events put in order: one table, with type, stream, time and position for every row.
+
+Whatever the user calls events is read, merged where there are several streams, checked, put in
+order where a lateness bound allows it, and from then on a row's index is its position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.context import nearest
+from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
+from ensue.analysis.types import NANOSECONDS, TIME_UNITS, Type, from_arrow, joined
+from ensue.errors import EventError
+from ensue.io.events import open_events
+
+_STREAM = "\0stream"
+"""The column that remembers the stream of a row while streams are merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read events: the options of `run`."""
+
+    type: str = "type"
+    time: str | None = None
+    time_unit: str | None = None
+    tiebreak: str | None = None
+    lateness: int | str | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
+            raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events in the order of their positions."""
+
+    table: pa.Table
+    types: Sequence[str | None]
+    streams: Sequence[str] | None
+    times: np.ndarray
+    """Units of an integer time column, nanoseconds of timestamps, or positions."""
+    time_path: AttributePath | None
+    tiebreak_path: AttributePath | None
+    late: pa.Table
+    """Events that came later than the lateness bound allows, in the order of arrival."""
+
+    @cached_property
+    def time_column(self) -> pa.ChunkedArray | None:
+        """The time column as it was given."""
+        return None if self.time_path is None else column_at(self.table, self.time_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Events as they arrived, before their order is checked."""
+
+    table: pa.Table
+    closed: bool
+    types: list[str | None]
+    streams: list[str] | None
+
+    def schema(self) -> Schema:
+        """Describe the columns."""
+        return from_arrow_schema(self.table.schema, closed=self.closed)
+
+
+def load(events: object, sources: Sequence[str], options: Options) -> Loaded:
+    """Read events, or several streams of events, into one table."""
+    if not isinstance(events, Mapping):
+        table, closed = _read(events, None)
+        return Loaded(table, closed, _types(table, sources, options), None)
+    missing = [name for name in sources if name not in events]
+    unknown = [name for name in events if name not in sources]
+    if missing or unknown:
+        name = (missing or unknown)[0]
+        verb = "has no events" if missing else "is not among the streams of FROM"
+        raise EventError(f"the stream '{name}' {verb}; FROM has {', '.join(sources)}")
+    tables, types, streams = [], [], []
+    closed = True
+    for name in sources:
+        table, fixed = _read(events[name], name)
+        closed = closed and fixed
+        tables.append(table)
+        types += _types(table, [name], options)
+        streams += [name] * table.num_rows
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise EventError(f"the streams do not fit together: {error}") from error
+    return Loaded(whole, closed, types, streams)
+
+
+def _read(events: object, stream: str | None) -> tuple[pa.Table, bool]:
+    source = open_events(events, stream=stream)
+    batches = [pa.Table.from_batches([batch]) for batch in source.batches]
+    if not batches:
+        return source.schema.empty_table(), source.closed
+    return pa.concat_tables(batches, promote_options="default"), source.closed
+
+
+def _types(table: pa.Table, sources: Sequence[str], options: Options) -> list[str | None]:
+    """Return the type of every event; without a type column it is the stream's name."""
+    if options.type not in table.column_names:
+        if options.type == "type" and len(sources) == 1:
+            return [sources[0]] * table.num_rows
+        raise EventError(_missing("type", options.type, table))
+    column = table.column(options.type)
+    if from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
+        raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
+    names: list[str | None] = column.to_pylist()
+    return names
+
+
+def _missing(role: str, name: str, table: pa.Table) -> str:
+    near = nearest(name, table.column_names)
+    hint = f"did you mean '{near}'?" if near else f"there are {', '.join(table.column_names)}"
+    return f"the {role} column '{name}' is not among the columns of the events; {hint}"
+
+
+def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> Stream:
+    """Check the order of events by time, or with a lateness bound put them in order."""
+    table = loaded.table
+    tiebreak = None if options.tiebreak is None else _path(options.tiebreak, table, "tiebreak")
+    rows = np.arange(table.num_rows)
+    late = rows[:0]
+    if time_path is None:
+        if options.lateness is not None:
+            raise EventError("lateness= needs a time column: pass time=")
+        if loaded.streams is not None and len(set(loaded.streams)) > 1:
+            raise EventError("merging several streams needs a time column: pass time=")
+        times = rows
+    else:
+        times = _times(table, time_path)
+        if options.lateness is not None:
+            rows, late = _reordered(table, times, time_path, tiebreak, options)
+        elif loaded.streams is not None:
+            _check_each_stream(times, loaded.streams, time_path)
+            rows = np.argsort(times, kind="stable")
+        else:
+            _check_order(times, time_path, "")
+        times = times[rows]
+    moved = not np.array_equal(rows, np.arange(table.num_rows))
+    return Stream(
+        table.take(rows) if moved else table,
+        [loaded.types[i] for i in rows] if moved else loaded.types,
+        None if loaded.streams is None else [loaded.streams[i] for i in rows],
+        times,
+        time_path,
+        tiebreak,
+        table.take(late),
+    )
+
+
+def _check_each_stream(times: np.ndarray, streams: list[str], path: AttributePath) -> None:
+    names = np.array(streams)
+    for name in dict.fromkeys(streams):
+        _check_order(times[names == name], path, f" of {name}")
+
+
+def _check_order(times: np.ndarray, path: AttributePath, of_stream: str) -> None:
+    back = np.flatnonzero(times[1:] < times[:-1])
+    if len(back):
+        row = int(back[0]) + 1
+        raise EventError(
+            f"time goes back at row {row}{of_stream}: '{'.'.join(path)}' is {times[row]} after "
+            f"{times[row - 1]}; sort the events, or pass lateness= to have them put in order"
+        )
+
+
+def _times(table: pa.Table, path: AttributePath) -> np.ndarray:
+    """Return the time column as integers."""
+    column = column_at(table, path)
+    name = ".".join(path)
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise EventError(f"the time '{name}' of row {row} is NULL; every event needs a time")
+    kind = column.type
+    if pa.types.is_integer(kind):
+        units: np.ndarray = column.cast(pa.int64()).to_numpy()
+        return units
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return to_nanoseconds(column)
+    if pa.types.is_null(kind) and table.num_rows == 0:
+        return np.zeros(0, np.int64)
+    raise EventError(f"the time column '{name}' must hold integers or timestamps, not {kind}")
+
+
+def to_nanoseconds(column: pa.ChunkedArray) -> np.ndarray:
+    """Return timestamps or dates as nanoseconds from the epoch."""
+    try:
+        nanoseconds: np.ndarray = column.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise EventError(f"a time is out of range: {error}") from error
+    return nanoseconds
+
+
+def column_at(table: pa.Table, path: AttributePath) -> pa.ChunkedArray:
+    """Return a column, or a field of a struct column."""
+    column = table.column(path[0])
+    return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
+
+
+def has_path(table: pa.Table, path: AttributePath) -> bool:
+    """Tell whether a table has such a column or nested field."""
+    return from_arrow_schema(table.schema).type_of(path, None) is not None
+
+
+def _path(name: str, table: pa.Table, role: str) -> AttributePath:
+    if name in table.column_names:
+        return (name,)
+    path = tuple(name.split("."))
+    if not has_path(table, path):
+        raise EventError(_missing(role, name, table))
+    return path
+
+
+def time_path(name: str, table: pa.Table) -> AttributePath:
+    """Find the declared time column."""
+    return _path(name, table, "time")
+
+
+def _reordered(
+    table: pa.Table,
+    times: np.ndarray,
+    path: AttributePath,
+    tiebreak: AttributePath | None,
+    options: Options,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sort by (time, tiebreak, arrival); what comes too late stays out and is returned apart."""
+    assert options.lateness is not None
+    bound = lateness_in_units(options.lateness, column_at(table, path).type, options.time_unit)
+    seen = np.maximum.accumulate(times) if len(times) else times
+    latest = np.concatenate([times[:1], seen[:-1]])
+    on_time = times >= latest - bound
+    rows = np.flatnonzero(on_time)
+    keys = {"time": pa.array(times[rows]), "row": pa.array(rows)}
+    sorting = [("time", "ascending")]
+    if tiebreak is not None:
+        keys["tiebreak"] = column_at(table, tiebreak).take(pa.array(rows))
+        sorting.append(("tiebreak", "ascending"))
+    sorting.append(("row", "ascending"))
+    ordered = pc.sort_indices(pa.table(keys), sort_keys=sorting).to_numpy()
+    return rows[ordered], np.flatnonzero(~on_time)
+
+
+_LATENESS = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
+_SHORT = {"h": "HOUR", "m": "MINUTE", "min": "MINUTE", "d": "DAY", "sec": "SECOND"}
+
+
+def lateness_in_units(
+    lateness: int | str | timedelta, kind: pa.DataType, time_unit: str | None
+) -> int:
+    """Return a lateness bound in the units that times are counted in.
+
+    >>> lateness_in_units("10 seconds", pa.int64(), "ms"), lateness_in_units(5, pa.int64(), None)
+    (10000, 5)
+    """
+    if isinstance(lateness, int):
+        if pa.types.is_integer(kind):
+            return lateness
+        raise EventError(f"lateness={lateness} has no unit; write '{lateness} seconds'")
+    nanoseconds = _nanoseconds(lateness)
+    if not pa.types.is_integer(kind):
+        return nanoseconds
+    if time_unit is None:
+        raise EventError("a lateness in time on an integer column needs time_unit=")
+    return nanoseconds // TIME_UNITS[time_unit]
+
+
+def _nanoseconds(lateness: Any) -> int:
+    if isinstance(lateness, timedelta):
+        return lateness // timedelta(microseconds=1) * 1000
+    found = _LATENESS.fullmatch(lateness)
+    if found is not None:
+        unit = found[2]
+        if unit in TIME_UNITS:
+            return int(float(found[1]) * TIME_UNITS[unit])
+        singular = _SHORT.get(unit, unit.upper().removesuffix("S"))
+        if singular in NANOSECONDS:
+            return int(float(found[1]) * NANOSECONDS[singular])
+    raise EventError(f"lateness={lateness!r} is not a duration; write '10 seconds' or '500 ms'")
+
+
+def check_declared(declared: Schema, loaded: Loaded) -> Schema:
+    """Compare declared types with those of the data and describe both together."""
+    actual = loaded.schema()
+    everything = [declared.common, *(declared.events or {}).values()]
+    for attributes in everything:
+        for path, kind in attributes.items():
+            found = actual.common.get(path)
+            if found is not None and joined(kind, found) is None:
+                raise EventError(
+                    f"the attribute '{'.'.join(path)}' is declared as {kind}, but the events "
+                    f"have {found}"
+                )
+    common = {**actual.common, **declared.common}
+    for attributes in everything[1:]:
+        for path in attributes:
+            common.pop(path, None)
+    return Schema(common, declared.events, closed=True)

@@ -1,0 +1,42 @@
+"""Small cases with exact answers, listed by hand of the definitions (see README.md here)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ensue
+
+FOLDER = Path(__file__).parent
+
+
+def cases(*names: str) -> list[Any]:
+    return [
+        pytest.param(case, id=f"{name}-{index}")
+        for name in names
+        for index, case in enumerate(json.loads((FOLDER / f"{name}.json").read_text()))
+    ]
+
+
+def described(
+    start: int, end: int, bindings: dict[str, Any], computed: dict[str, Any]
+) -> tuple[Any, ...]:
+    events = {
+        name: sorted(json.dumps(y, sort_keys=True) for y in ys) for name, ys in computed.items()
+    }
+    return start, end, sorted(bindings.items()), sorted(events.items())
+
+
+@pytest.mark.parametrize("case", cases("core", "contiguous", "full", "corr", "agg", "all"))
+def test_the_matches_are_those_of_the_case(case: dict[str, Any]) -> None:
+    matches = ensue.run(case["query"], case["events"])
+    found = []
+    for m in matches:
+        computed = {name: m.computed(name) for name in matches.shape.computed if m.computed(name)}
+        found.append(described(m.start, m.end, m.bindings, computed))
+    expected = [described(*match, *[{}] * (4 - len(match))) for match in case["matches"]]
+    assert sorted(found) == sorted(expected)
+    assert [(m.end, -m.start) for m in matches] == sorted((m.end, -m.start) for m in matches)
