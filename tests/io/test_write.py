@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ensue.errors import EventError
 from ensue.io.events import open_events
 from ensue.io.write import write_events
+from tests.io.reading import read
 
 BATCHES = [
     pa.record_batch(
@@ -39,10 +40,6 @@ BATCHES = [
     ),
 ]
 ROWS = [row for batch in BATCHES for row in batch.to_pylist()]
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [row for batch in open_events(path).batches for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize(

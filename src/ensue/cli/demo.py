@@ -39,6 +39,8 @@ def demo(
 ) -> None:
     """Generate stock trades, run a query on them, and show what it finds.
 
+    Queries are evaluated by definition as yet: a few thousand trades are enough.
+
     Examples:
       ensue demo
       ensue demo --events 1000 --seed 7

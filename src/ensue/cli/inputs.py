@@ -28,20 +28,17 @@ def query_files(arguments: Iterable[str]) -> list[str]:
         path = Path(argument)
         if argument == STDIN:
             files[STDIN] = None
+        elif not _exists(path):
+            is_text = any(char.isspace() for char in argument)
+            advice = "; to check a text, pipe it in: ensue check -" if is_text else ""
+            raise UsageError(f"{_shortened(argument)}: there is no such file{advice}")
         elif path.is_dir():
             below = sorted(each for each in path.rglob("*.ceql") if each.is_file())
             if not below:
                 raise UsageError(f"{argument}: there is no .ceql file in this folder")
             files.update(dict.fromkeys(map(str, below)))
-        elif _exists(path):
-            files[argument] = None
-        elif any(char.isspace() for char in argument):
-            raise UsageError(
-                f"{_shortened(argument)}: there is no such file; to check a query that is not in "
-                "a file, pipe it in: ensue check -"
-            )
         else:
-            raise UsageError(f"{argument}: there is no such file")
+            files[argument] = None
     return list(files)
 
 
@@ -62,7 +59,10 @@ def query_source(argument: str) -> Source:
 def read_query(file: str) -> Source:
     """Read a query from a file or, for `-`, from standard input."""
     name = "<stdin>" if file == STDIN else file
-    data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    try:
+        data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     data = data.removeprefix(BOM_UTF8)
     try:
         return Source(data.decode(), name)

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import time as clock
 import warnings
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ensue.cli.terminal import (
-    UsageError,
-    count,
-    exit_codes,
-    is_coloured,
-    output,
-    remark,
-    remarks,
-)
+from ensue.cli.terminal import UsageError, count, exit_codes, output, remark, remarks, show
 
 if TYPE_CHECKING:
     from ensue.engine.match import Matches
@@ -151,6 +144,8 @@ def run(
 ) -> None:
     """Find the matches of a query in events.
 
+    Only the matches go to standard output; warnings and counts go to standard error.
+
     Examples:
       ensue generate stock --events 500 -o trades.csv
       ensue run "SELECT * FROM S WHERE SELL : BUY PARTITION BY \\[name]" trades.csv
@@ -166,6 +161,9 @@ def run(
         source = query_source(query)
         compiled = _compile(source, param or [])
         paths = event_paths(events, [word.text for word in compiled.tree.sources])
+        # What is imported here is not part of the time that the query takes.
+        from ensue.engine import evaluation  # noqa: F401
+
         before = clock.perf_counter()
         with remarks().status("Looking for matches"):
             matches = compiled.run(
@@ -179,7 +177,8 @@ def run(
             )
         seconds = clock.perf_counter() - before
         if format is Format.TABLE:
-            _print(matches, out, show_events, limit_rows, type, source)
+            options = {"events": show_events, "most": limit_rows, "type_column": type}
+            _print(matches, out, options, {type, time or "", *_names(source)})
         else:
             from ensue.cli.writing import write_table
 
@@ -236,35 +235,37 @@ def _lateness(text: str | None) -> int | str | None:
 
 
 def _compile(source: Source, given: list[str]) -> Query:
-    """Compile a query; its warnings go to standard error, in colour where there is any."""
+    """Compile a query and show its warnings."""
     from ensue.cli.inputs import read_parameters, refuse_unknown_parameters
     from ensue.engine.query import compile
-    from ensue.errors import CeqlWarning, render
+    from ensue.errors import CeqlWarning
 
     params: dict[str, Any] = read_parameters(given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CeqlWarning)
         query = compile(source.text, params=params, name=source.name)
     refuse_unknown_parameters(source, params)
-    colour = is_coloured(remarks())
-    for warning in query.warnings:
-        remark(render(warning, source, colour=colour) + "\n")
+    if query.warnings:
+        show(query.warnings, source)
+        remark("")
     return query
 
 
 def _print(
-    matches: Matches, out: Path | None, events: bool, most: int, type: str, source: Source
+    matches: Matches, out: Path | None, options: dict[str, Any], mentioned: Iterable[str]
 ) -> None:
+    """Print matches as a table, to a file or to standard output."""
     from ensue.cli.tables import print_matches
-    from ensue.language.tokens import tokenize
 
-    mentioned = {str(token.value) for token in tokenize(source) if token.kind == "NAME"}
-    options: dict[str, Any] = {"events": events, "most": most, "type_column": type}
     if out is None:
         print_matches(output(), matches, mentioned=mentioned, **options)
         return
-    from rich.console import Console
-
     with out.open("w", encoding="utf-8") as file:
-        console = Console(file=file, width=1000, highlight=False, markup=False, emoji=False)
-        print_matches(console, matches, mentioned=mentioned, **options)
+        print_matches(output(file), matches, mentioned=mentioned, **options)
+
+
+def _names(source: Source) -> set[str]:
+    """Return the names that a query mentions."""
+    from ensue.language.tokens import tokenize
+
+    return {str(token.value) for token in tokenize(source) if token.kind == "NAME"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from ensue.analysis.context import listing
 from ensue.cli.terminal import count
 from ensue.logic.build import SELECTED
 
@@ -26,8 +27,16 @@ _MOST_EVENTS = 20
 """Of a match with more events the table shows this many."""
 
 _MOST_DIGITS = 6
+_UNUSUAL = set("en")
+"""Letters of numbers with an exponent, and of nan and inf."""
+
 _GAP = 2
-_MATCH, _POSITION, _VARIABLES = "match", "at", "bound to"
+_NARROWEST = 12
+
+_OWN = "\0"
+"""Begins the names of columns that are ours, for an attribute may have the same name."""
+
+_MATCH, _POSITION, _VARIABLES = f"{_OWN}match", f"{_OWN}at", f"{_OWN}bound to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +54,11 @@ def print_matches(
     events: bool,
     most: int,
     type_column: str = "type",
-    mentioned: Collection[str] = (),
+    mentioned: Iterable[str] = (),
 ) -> None:
     """Print the first matches, event by event or one line each, and how many more there are.
 
-    Columns that there is no room for are left out from the right, first those that are not
-    mentioned.
+    Where there is not room for all columns, those that are mentioned come first.
     """
     shape = matches.shape
     if matches.count and most:
@@ -63,15 +71,12 @@ def print_matches(
         else:
             lines = list(_match_lines(matches, most))
             fixed = tuple(islice(lines[0].values, 2))
-        _print(console, lines, fixed, {*mentioned, *_computed_columns(matches)})
-    more = matches.count - most
-    if most and more > 0:
-        console.print(f"… and {more:,} more")
-
-
-def _computed_columns(matches: Matches) -> Iterator[str]:
-    for columns in matches.shape.computed.values():
-        yield from columns
+        selected = (_OWN + name for name in shape.computed.get(SELECTED, ()))
+        hidden = _print(console, lines, fixed, {*mentioned, *selected})
+        if matches.count > most:
+            console.print(f"… and {matches.count - most:,} more")
+        if hidden:
+            console.print(f"no room for {listing(hidden)}", style="dim")
 
 
 # The lines
@@ -86,7 +91,8 @@ def _event_lines(match: Match, computed: Sequence[str], type_column: str) -> Ite
     lines = lines or [{}]
     lines[0] = {_MATCH: f"{match.start}..{match.end}", **lines[0]}
     if SELECTED in computed:
-        lines[0].update(*match.computed())
+        for row in match.computed():
+            lines[0].update({_OWN + name: value for name, value in row.items()})
     for number, values in enumerate(lines[:_MOST_EVENTS]):
         yield Line(values, first=number == 0)
     if len(lines) > _MOST_EVENTS:
@@ -99,7 +105,7 @@ def _bound_events(match: Match, type_column: str) -> list[dict[str, Any]]:
     variables: dict[int, list[str]] = {}
     for name, positions in match.bindings.items():
         for position, row in zip(positions, match.events(name), strict=True):
-            attributes.setdefault(position, {}).update(row)
+            attributes.setdefault(position, {}).update(_dotted(row))
             variables.setdefault(position, []).append(name)
     lines = []
     for position, row in sorted(attributes.items()):
@@ -108,6 +114,19 @@ def _bound_events(match: Match, type_column: str) -> list[dict[str, Any]]:
         names = ", ".join(own or variables[position])
         lines.append({_POSITION: position, _VARIABLES: names, **row})
     return lines
+
+
+def _dotted(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """List the attributes of an event, nested ones by their dotted names.
+
+    >>> dict(_dotted({"user": {"name": "ann", "id": 3}, "n": 1}))
+    {'user.name': 'ann', 'user.id': 3, 'n': 1}
+    """
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{before}{name}.")
+        else:
+            yield before + name, value
 
 
 def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
@@ -123,18 +142,20 @@ def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
 
 
 def _print(
-    console: Console, lines: Sequence[Line], fixed: Sequence[str], mentioned: Collection[str]
-) -> None:
+    console: Console, lines: Sequence[Line], fixed: Sequence[str], mentioned: set[str]
+) -> list[str]:
+    """Print a table; return the columns that there was no room for."""
     names = list(dict.fromkeys([*fixed, *(name for line in lines for name in line.values)]))
     cells = {name: _cells([line.values.get(name) for line in lines]) for name in names}
-    widths = {name: max(map(cell_len, [name, *texts])) for name, texts in cells.items()}
+    widths = {name: max(map(cell_len, [_head(name), *texts])) for name, texts in cells.items()}
     shown = _fitting(widths, console.width, fixed, mentioned)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
-    for name in shown:
+    for name, width in shown.items():
         numbers = all(_is_number(line.values.get(name)) for line in lines)
         style = "dim" if name == _POSITION else "cyan" if name == _VARIABLES else None
+        justify: JustifyMethod = "right" if numbers else "left"
         table.add_column(
-            Text(name), justify="right" if numbers else "left", style=style, no_wrap=True
+            Text(_head(name)), justify=justify, style=style, max_width=width, no_wrap=True
         )
     grouped = not all(line.first for line in lines)
     for index in range(len(lines)):
@@ -142,25 +163,34 @@ def _print(
         row = (Text(cells[name][index]) for name in shown)
         table.add_row(*row, end_section=grouped and last)
     console.print(table)
-    hidden = [name for name in names if name not in shown]
-    if hidden:
-        console.print(f"no room for {', '.join(hidden)}", style="dim")
+    return [_head(name) for name in names if name not in shown]
+
+
+def _head(name: str) -> str:
+    return cell(name.removeprefix(_OWN))
 
 
 def _fitting(
-    widths: dict[str, int], room: int, fixed: Collection[str], mentioned: Collection[str]
-) -> list[str]:
-    """Choose the columns that fit into a width, in their order.
+    widths: Mapping[str, int], room: int, fixed: Sequence[str], mentioned: set[str]
+) -> dict[str, int]:
+    """Choose the columns that fit, in their order, and the width of each.
 
-    >>> _fitting({"match": 6, "a": 9, "b": 9, "c": 9}, 30, ["match"], ["c"])
-    ['match', 'a', 'c']
+    Mentioned columns come first; one that does not fit gets what room is left in the end, if
+    that is enough to be of use.
+
+    >>> _fitting({"match": 6, "a": 9, "b": 20, "c": 9}, 32, ["match"], {"c"})
+    {'match': 6, 'a': 9, 'c': 9}
     """
-    shown = list(widths)
-    plain = [name for name in widths if name not in fixed and name not in mentioned]
-    dropped = [name for name in widths if name not in fixed and name in mentioned] + plain
-    while dropped and sum(widths[name] + _GAP for name in shown) - _GAP > room:
-        shown.remove(dropped.pop())
-    return shown
+    shown = {name: widths[name] for name in fixed}
+    left = room - sum(width + _GAP for width in shown.values()) + _GAP
+    for name in sorted(widths, key=lambda name: not mentioned.issuperset(name.split("."))):
+        if name not in shown and widths[name] + _GAP <= left:
+            shown[name] = widths[name]
+            left -= widths[name] + _GAP
+    if left >= _NARROWEST + _GAP:
+        rest = (name for name in widths if name not in shown)
+        shown.update(dict.fromkeys(islice(rest, 1), left - _GAP))
+    return {name: shown[name] for name in widths if name in shown}
 
 
 def _is_number(value: object) -> bool:
@@ -173,17 +203,13 @@ def _cells(values: Sequence[Any]) -> list[str]:
     >>> _cells([25.985, 26.0, None])
     ['25.985', '26.000', '']
     """
-    fractions = [value for value in values if isinstance(value, float) and abs(value) < 1e12]
-    digits = max((len(_fraction(value)) for value in fractions), default=0)
-    if not 0 < digits <= _MOST_DIGITS:
-        return [cell(value) for value in values]
-    return [f"{value:.{digits}f}" if value in fractions else cell(value) for value in values]
-
-
-def _fraction(value: float) -> str:
-    """Return the digits after the point, or too many where there is an exponent."""
-    text = cell(value)
-    return "e" * 99 if "e" in text else text.partition(".")[2]
+    texts = [cell(value) for value in values]
+    floats = [at for at, value in enumerate(values) if isinstance(value, float)]
+    digits = max((len(texts[at].partition(".")[2]) for at in floats), default=0)
+    if digits <= _MOST_DIGITS and not any(_UNUSUAL & set(texts[at]) for at in floats):
+        for at in floats:
+            texts[at] = f"{values[at]:.{digits}f}"
+    return texts
 
 
 def cell(value: Any) -> str:
@@ -207,7 +233,7 @@ def cell(value: Any) -> str:
             text = str(value).removesuffix("+00:00")
         case _:
             text = str(value)
-    printable = "".join(char if char.isprintable() else "�" for char in text)
+    printable = "".join(char if char.isprintable() else "·" for char in " ".join(text.split()))
     if cell_len(printable) <= _WIDEST_CELL:
         return printable
     return set_cell_size(printable, _WIDEST_CELL - 1).rstrip() + "…"

@@ -10,14 +10,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from dataclasses import replace
+from typing import NoReturn, TextIO
 
 import typer
 from rich.console import Console
 
-from ensue.errors import CeqlError, EnsueError
+from ensue.cli.wording import as_options
+from ensue.errors import CeqlError, Diagnostic, EnsueError, Source, render
 
 BAD_INPUT = 1
 BAD_USAGE = 2
@@ -35,10 +37,10 @@ class _Output(Console):
         raise BrokenPipeError
 
 
-def output() -> Console:
-    """Return a console on standard output; in a file or a pipe, lines are as long as they are."""
-    console = _Output(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+def output(file: TextIO | None = None) -> Console:
+    """Return a console on a file or standard output; off a terminal, lines may be long."""
+    console = _Output(file=file, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and (file or "COLUMNS" not in os.environ):
         console.width = _WIDE
     return console
 
@@ -61,6 +63,13 @@ def say(text: str = "") -> None:
 def remark(text: str) -> None:
     """Write a line to standard error, as it is."""
     sys.stderr.write(text + "\n")
+
+
+def show(diagnostics: Iterable[Diagnostic], source: Source) -> None:
+    """Draw errors and warnings of a query on standard error, in colour where there is any."""
+    colour = is_coloured(remarks())
+    told = [replace(each, hint=each.hint and as_options(each.hint)) for each in diagnostics]
+    remark("\n\n".join(render(each, source, colour=colour) for each in told))
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
@@ -87,10 +96,10 @@ def exit_codes() -> Iterator[None]:
     except UsageError as error:
         _fail(str(error), BAD_USAGE)
     except CeqlError as error:
-        remark(error.render(colour=is_coloured(remarks())))
+        show(error.diagnostics, error.source)
         raise typer.Exit(BAD_INPUT) from None
     except EnsueError as error:
-        _fail(str(error), BAD_INPUT)
+        _fail(as_options(str(error)), BAD_INPUT)
     except OSError as error:
         _fail(_sentence(error), BAD_INPUT)
 

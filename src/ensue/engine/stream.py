@@ -22,6 +22,7 @@ from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS, Type, from_arrow, joined
 from ensue.errors import EventError
 from ensue.io.events import open_events
+from ensue.predicates.values import to_nanoseconds
 
 _STREAM = "\0stream"
 """The column that remembers the stream of a row while streams are merged."""
@@ -195,15 +196,6 @@ def _times(table: pa.Table, path: AttributePath) -> np.ndarray:
     if pa.types.is_null(kind) and table.num_rows == 0:
         return np.zeros(0, np.int64)
     raise EventError(f"the time column '{name}' must hold integers or timestamps, not {kind}")
-
-
-def to_nanoseconds(column: pa.ChunkedArray) -> np.ndarray:
-    """Return timestamps or dates as nanoseconds from the epoch."""
-    try:
-        nanoseconds: np.ndarray = column.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise EventError(f"a time is out of range: {error}") from error
-    return nanoseconds
 
 
 def column_at(table: pa.Table, path: AttributePath) -> pa.ChunkedArray:

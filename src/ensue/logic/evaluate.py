@@ -28,6 +28,7 @@ from ensue.analysis.expressions import (
 from ensue.analysis.types import Type
 
 _INT64 = 2**63
+_WHOLE = (Type.INT, Type.TIMESTAMP, Type.DURATION)
 
 Lookup = Callable[[Attribute | EventType], Value]
 
@@ -93,7 +94,7 @@ def _checked(value: Any, kind: Type) -> Value:
         value = float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool) and kind is Type.INT:
+    if isinstance(value, int) and not isinstance(value, bool) and kind in _WHOLE:
         return value if -_INT64 <= value < _INT64 else None
     result: Value = value
     return result

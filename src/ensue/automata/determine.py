@@ -1,0 +1,95 @@
+"""Lazy determinisation: on symbols and sets of variables, one cell of the table at a time.
+
+A deterministic state is the set of machine states that are reachable by one and the same labels,
+so every complex event is read by exactly one run and is reported once. A symbol is what the
+predicates say about an event, as bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ensue.automata.build import Compiled
+from ensue.automata.machine import Holds, Moves, State
+from ensue.errors import BudgetError
+
+START = 0
+"""The state of a run that starts at the event at hand."""
+
+MOST_STATES = 10_000
+
+
+class Step(NamedTuple):
+    """A deterministic move: the label, whether a match ends, the state after (-1: none)."""
+
+    label: int
+    final: bool
+    state: int
+
+
+Cell = tuple[Step, ...]
+
+
+@dataclass(slots=True)
+class Determined:
+    """A machine made deterministic as far as somebody asked.
+
+    States are numbered in the order of discovery, which depends on the events: whatever outlives
+    a process names them by `content`.
+    """
+
+    compiled: Compiled
+    most_states: int = MOST_STATES
+    contents: list[frozenset[State]] = field(default_factory=lambda: [frozenset()])
+    _numbers: dict[frozenset[State], int] = field(default_factory=dict)
+    _cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+
+    def step(self, state: int, symbol: int) -> Cell:
+        """Return what happens in a state at an event with this symbol, by ascending label."""
+        known = self._cells.get((state, symbol))
+        if known is None:
+            known = self._cells[state, symbol] = self._work_out(state, _asking(symbol))
+        return known
+
+    @property
+    def size(self) -> int:
+        """How many states have been discovered, the start included."""
+        return len(self.contents)
+
+    def _work_out(self, state: int, holds: Holds) -> Cell:
+        targets: dict[int, tuple[bool, set[State]]] = {}
+        machine = self.compiled.machine
+        sources: list[Moves]
+        if state == START:
+            sources = [machine.first(holds)]
+        else:
+            sources = [machine.next(each, holds) for each in self.contents[state]]
+        for moves in sources:
+            for label, final, after in moves:
+                ends, reached = targets.setdefault(label, (False, set()))
+                if after is not None:
+                    reached.add(after)
+                targets[label] = (ends or final, reached)
+        return tuple(
+            Step(label, ends, self._number(frozenset(reached)) if reached else -1)
+            for label, (ends, reached) in sorted(targets.items())
+            if ends or reached
+        )
+
+    def _number(self, content: frozenset[State]) -> int:
+        number = self._numbers.get(content)
+        if number is None:
+            number = self._numbers[content] = len(self.contents)
+            self.contents.append(content)
+            if number > self.most_states:
+                raise BudgetError(
+                    f"the pattern needs more than {self.most_states:,} deterministic states; "
+                    "fewer half-selective filters, a smaller {n,m} or a PARTITION BY make it "
+                    "smaller, and max_states= raises the budget"
+                )
+        return number
+
+
+def _asking(symbol: int) -> Holds:
+    return lambda predicate: bool(symbol >> predicate & 1)

@@ -1,0 +1,179 @@
+"""Turn rows of Python values into Arrow batches.
+
+Arrow converts more than we want in silence (1.5 to the integer 1, a time of day away from a
+date), so values are typed here, by their Python types, and handed to Arrow when nothing can be
+lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.errors import EventError
+from ensue.io.columns import Types
+from ensue.io.declared import as_declared
+from ensue.io.kinds import (
+    ARROW_TYPES,
+    KNOWN_KINDS,
+    join,
+    kind_of_class,
+    kind_of_type,
+    kind_of_value,
+)
+from ensue.io.places import Place, show
+
+Chunk = tuple[list[Any], Place]
+"""Rows that become one batch, and where they stand."""
+
+_DEEPEST = 100
+_WAYS_OUT = {
+    "int": "integers have 64 bits, so pass such numbers as strings or as doubles",
+    "double": "as a double it would not be exact, so pass such numbers as strings or as doubles",
+    "decimal": "decimals have at most 38 digits and keep the digits after the point that the "
+    "first ones had; pass all rows as a list, or declare the type",
+    "string": "text must be valid Unicode",
+}
+
+
+def chunks_of_rows(rows: Iterable[object], size: int, of_stream: str) -> Iterator[Chunk]:
+    """Cut rows into chunks, all of them dicts."""
+    rest, start = iter(rows), 0
+    while chunk := list(islice(rest, size)):
+        place = Place("row ", of_stream, range(start, start + len(chunk)))
+        for each in set(map(type, chunk)):
+            if kind_of_class(each) != "record":
+                index = next(at for at, row in enumerate(chunk) if type(row) is each)
+                name = each.__name__
+                raise place.error(index, f"events are dicts of attributes, and this is a {name}")
+        yield chunk, place
+        start += len(chunk)
+
+
+def batches_of_chunks(chunks: Iterable[Chunk], types: Types) -> Iterator[pa.RecordBatch]:
+    """Turn each chunk of rows into a batch that fits the ones before."""
+    known: Iterable[pa.Field[Any]] = ()
+    for rows, place in chunks:
+        batch = pa.RecordBatch.from_struct_array(_record(rows, known, place, types))
+        known = batch.schema
+        yield batch
+
+
+def array_of(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
+    """Turn the values of one column into an array, of the known type unless that is null."""
+    values, kinds = _clean(values)
+    held = kind_of_type(known)
+    kind = join(held, kinds)
+    if kind is None and "double" in kinds:
+        # NaN reads as NULL, also among strings: this is how frames write what is missing.
+        values, kinds = _clean([None if _is_nan(value) else value for value in values])
+        kind = join(held, kinds)
+    if kind is None or kind not in KNOWN_KINDS:
+        raise _misfit(values, held, place)
+    if kind == "record":
+        return _record(values, known if isinstance(known, pa.StructType) else (), place)
+    if held == "null":
+        known = _decimal_type(values) if kind == "decimal" else ARROW_TYPES[kind]
+    return _convert(values, known, kind, place)
+
+
+def _record(
+    rows: list[Any], known: Iterable[pa.Field[Any]], place: Place, declared: Types | None = None
+) -> pa.StructArray:
+    """Turn dicts, or None, into a struct array: known fields first, then new ones."""
+    if place.depth > _DEEPEST:
+        index = next(at for at, row in enumerate(rows) if row is not None)
+        raise place.error(index, f"dicts are nested more than {_DEEPEST} deep; flatten them")
+    types = {field.name: field.type for field in known}
+    arrays = {}
+    for name in dict.fromkeys(chain(types, chain.from_iterable(filter(None, rows)))):
+        if not isinstance(name, str):
+            index = next(at for at, row in enumerate(rows) if row and name in row)
+            raise place.error(index, f"attributes have names, and {show(name)} is not a string")
+        inner = place.within(name)
+        column = [None if row is None else row.get(name) for row in rows]
+        wanted = declared.get(name) if declared else None
+        if wanted is not None:
+            column = as_declared(column, wanted, inner)
+        held = types.get(name, pa.null() if wanted is None else wanted)
+        arrays[name] = array_of(column, held, inner)
+    return pa.StructArray.from_arrays(
+        list(arrays.values()),
+        fields=[pa.field(name, array.type) for name, array in arrays.items()],
+        mask=pa.array([row is None for row in rows], pa.bool_()),
+    )
+
+
+def _clean(values: list[Any]) -> tuple[list[Any], set[str]]:
+    """Unwrap NumPy's and pandas' scalars; tell the kinds of values that remain."""
+    types = set(map(type, values))
+    if any(each.__module__.partition(".")[0] in ("numpy", "pandas") for each in types):
+        values = [_unwrap(value) for value in values]
+        types = set(map(type, values))
+    kinds = {kind_of_class(each) for each in types}
+    if "timestamp" in kinds:
+        kinds = {kind_of_value(value) for value in values}
+    if "decimal" in kinds:
+        values = [None if isinstance(v, Decimal) and v.is_nan() else v for v in values]
+    return values, kinds
+
+
+def _unwrap(value: Any) -> Any:
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if not isinstance(value, np.generic):
+        return value
+    item = value.item()
+    if isinstance(value, np.datetime64) and isinstance(item, int):
+        return value.astype("datetime64[us]").item()
+    return item
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _decimal_type(values: list[Any]) -> pa.DataType:
+    finite = [v for v in values if isinstance(v, Decimal) and v.is_finite()]
+    scale = max((-int(value.as_tuple().exponent) for value in finite), default=0)
+    return pa.decimal128(38, min(max(scale, 0), 38))
+
+
+def _misfit(values: list[Any], held: str, place: Place) -> EventError:
+    """Find the first value that does not go with those before it, and say so."""
+    so_far = held
+    for index, value in enumerate(values):
+        kind = kind_of_value(value)
+        if kind not in KNOWN_KINDS:
+            way_out = "flatten it" if isinstance(value, list | tuple) else "convert or drop it"
+            return place.error(index, f"a {kind} cannot be an attribute's value; {way_out}")
+        joined = join(held, (so_far, kind))
+        if joined is None:
+            return place.error(
+                index,
+                f"{show(value)} is of type {kind}, but the column is of type {so_far}; "
+                "give it one type, or declare one that holds both",
+            )
+        so_far = joined
+    raise AssertionError("called on values that fit")
+
+
+def _convert(values: list[Any], arrow: pa.DataType, kind: str, place: Place) -> pa.Array[Any]:
+    failures = (pa.ArrowException, OverflowError, ValueError, TypeError)
+    try:
+        return pa.array(values, type=arrow)
+    except failures as error:
+        for index, value in enumerate(values):
+            try:
+                pa.array([value], type=arrow)
+            except failures:
+                way_out = _WAYS_OUT.get(kind, "convert it first")
+                problem = f"{show(value)} does not fit into the type {kind} ({arrow}); {way_out}"
+                raise place.error(index, problem) from error
+        raise

@@ -1,0 +1,106 @@
+"""Kinds of values: the CEQL types that Python's types and Arrow's types stand for.
+
+A type that stands for none is its own kind, under its own name, and is not among the known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from types import NoneType
+from typing import Any
+
+import pyarrow as pa
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us"),
+    "timestamp with time zone": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+}
+"""The Arrow types of those kinds that have only one."""
+
+KNOWN_KINDS = {*ARROW_TYPES, "decimal", "record"}
+
+_PYTHON_TYPES: dict[type, str] = {
+    NoneType: "null",
+    bool: "boolean",
+    int: "int",
+    float: "double",
+    str: "string",
+    datetime: "timestamp",
+    date: "date",
+    Decimal: "decimal",
+    dict: "record",
+}
+_ARROW_TESTS: dict[str, Callable[[pa.DataType], bool]] = {
+    "null": pa.types.is_null,
+    "boolean": pa.types.is_boolean,
+    "int": pa.types.is_integer,
+    "double": pa.types.is_floating,
+    "decimal": pa.types.is_decimal,
+    "string": lambda arrow: (
+        pa.types.is_string(arrow)
+        or pa.types.is_large_string(arrow)
+        or pa.types.is_string_view(arrow)
+    ),
+    "date": pa.types.is_date,
+    "record": pa.types.is_struct,
+}
+
+
+@cache
+def kind_of_class(python_type: type) -> str:
+    """Name the kind of a Python type; whether a datetime has a zone, only its value tells."""
+    for each in python_type.__mro__:
+        if each in _PYTHON_TYPES:
+            return _PYTHON_TYPES[each]
+    return "record" if issubclass(python_type, Mapping) else python_type.__name__
+
+
+def kind_of_value(value: Any) -> str:
+    """Name the kind of a Python value."""
+    python_type: type = type(value)
+    aware = isinstance(value, datetime) and value.tzinfo is not None
+    return "timestamp with time zone" if aware else kind_of_class(python_type)
+
+
+def kind_of_type(arrow: pa.DataType) -> str:
+    """Name the kind of an Arrow type."""
+    if isinstance(arrow, pa.DictionaryType):
+        return kind_of_type(arrow.value_type)
+    if isinstance(arrow, pa.TimestampType):
+        return "timestamp with time zone" if arrow.tz else "timestamp"
+    for kind, test in _ARROW_TESTS.items():
+        if test(arrow):
+            return kind
+    return str(arrow)
+
+
+def join(held: str, kinds: Iterable[str]) -> str | None:
+    """Return the kind in which all kinds fit: the one held so far, if there is one.
+
+    >>> join("null", ["int", "double"])
+    'double'
+    >>> join("int", ["int", "double"]) is None
+    True
+    """
+    joined = held
+    for kind in kinds:
+        if _fits(kind, joined):
+            continue
+        if held != "null" or not _fits(joined, kind):
+            return None
+        joined = kind
+    return joined
+
+
+def _fits(kind: str, wanted: str) -> bool:
+    """Tell whether values of a kind can stand in a column of another without a loss."""
+    return kind in (wanted, "null") or (kind == "int" and wanted in ("double", "decimal"))

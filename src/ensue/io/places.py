@@ -1,0 +1,42 @@
+"""Where values stand and how they are shown, for the sentences of errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ensue.errors import EventError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where values of one column stand: the number of each between the words around it."""
+
+    before: str
+    after: str
+    numbers: Sequence[int]
+    column: str = ""
+    depth: int = 0
+
+    def within(self, name: str) -> Place:
+        """Step into a column, or into a field of the column."""
+        column = f"{self.column}.{name}" if self.depth else name
+        return replace(self, column=column, depth=self.depth + 1)
+
+    def error(self, index: int, problem: str) -> EventError:
+        """Say what is wrong with the value at an index.
+
+        >>> Place("row ", " of Trades", range(10, 20)).within("price").error(3, "too high")
+        EventError("row 13 of Trades, column 'price': too high")
+        """
+        column = f", column {show(self.column)}" if self.depth else ""
+        return EventError(f"{self.before}{self.numbers[index]}{self.after}{column}: {problem}")
+
+
+def show(value: object) -> str:
+    """Write a value so that it fits into a sentence."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"an integer of {math.ceil(value.bit_length() * math.log10(2))} digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,123 @@
+"""Columns of values with NULLs: plain NumPy arrays, and strings by their dictionary.
+
+A `Numbers` vector holds booleans, integers, doubles, or instants and durations in nanoseconds; a
+`Strings` vector holds one code a row and the distinct strings, so that whatever is asked about a
+string is asked once for each distinct one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import AttributePath
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Values and, where some are NULL, which are not."""
+
+    values: np.ndarray
+    valid: np.ndarray | None = None
+
+    def is_valid(self) -> np.ndarray:
+        return np.ones(len(self.values), bool) if self.valid is None else self.valid
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """A code for each row, and the strings they stand for; a NULL has the last code of all."""
+
+    codes: np.ndarray
+    distinct: pa.Array
+    """One string a code; the last is NULL."""
+
+    def take(self, answers: np.ndarray) -> np.ndarray:
+        """Spread answers about the distinct strings over the rows."""
+        return answers[self.codes]
+
+
+Vector = Numbers | Strings
+
+
+class Unsupported(Exception):
+    """There is no vectorised way to compute this; it is done value by value."""
+
+
+def vector_of(column: pa.ChunkedArray) -> Vector:
+    """Return an Arrow column as a vector."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) or _is_string(kind):
+        return _strings(column)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _numbers(column, _as_nanoseconds(column), np.int64)
+    if pa.types.is_duration(kind):
+        return _numbers(column, column.cast(pa.duration("ns")).cast(pa.int64()), np.int64)
+    if pa.types.is_integer(kind):
+        return _numbers(column, column.cast(pa.int64()), np.int64)
+    if pa.types.is_boolean(kind):
+        return _numbers(column, column, np.bool_)
+    if pa.types.is_floating(kind):
+        numbers = _numbers(column, column.cast(pa.float64()), np.float64)
+        nan = np.isnan(numbers.values)
+        return Numbers(numbers.values, numbers.is_valid() & ~nan) if nan.any() else numbers
+    if pa.types.is_null(kind):
+        return nulls(len(column))
+    raise Unsupported(str(kind))
+
+
+def nulls(length: int) -> Numbers:
+    """Return a vector of NULLs."""
+    return Numbers(np.zeros(length, bool), np.zeros(length, bool))
+
+
+def _as_nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.timestamp("ns")).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise Unsupported(str(error)) from error
+
+
+def _numbers(column: pa.ChunkedArray, plain: pa.ChunkedArray, kind: Any) -> Numbers:
+    if column.null_count == 0:
+        return Numbers(plain.to_numpy().astype(kind, copy=False))
+    valid = column.is_valid().to_numpy()
+    values = pc.fill_null(plain, False if kind is np.bool_ else 0).to_numpy()
+    return Numbers(values.astype(kind, copy=False), valid)
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _strings(column: pa.ChunkedArray) -> Vector:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    elif column.num_chunks > 1:
+        column = column.unify_dictionaries()
+    if not _is_string(column.type.value_type):
+        return vector_of(column.cast(column.type.value_type))
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    distinct = pa.concat_arrays([array.dictionary.cast(pa.string()), pa.array([None], pa.string())])
+    codes = array.indices
+    if codes.null_count:
+        codes = pc.fill_null(codes.cast(pa.int64()), len(distinct) - 1)
+    return Strings(codes.to_numpy(zero_copy_only=False), distinct)
+
+
+def path_column(table: pa.Table, path: AttributePath) -> pa.ChunkedArray | None:
+    """Return a column or a nested field, or None where the table has no such thing."""
+    if path[0] not in table.column_names:
+        return None
+    column = table.column(path[0])
+    for name in path[1:]:
+        if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+            return None
+        column = pc.struct_field(column, name)
+    return column

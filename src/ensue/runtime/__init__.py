@@ -1,0 +1,1 @@
+"""The kernels: flat arrays in and out, compiled once for all queries."""

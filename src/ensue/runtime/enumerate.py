@@ -1,0 +1,214 @@
+"""Enumeration and counting of the matches below a node.
+
+Both walk the graph depth first, left before right, so matches come latest start first, and turn
+away from what lies before the window's edge. The walk can stop when its output is full and go on
+later: its whole state is the stack.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensue.runtime.jit import helper, kernel
+from ensue.runtime.layout import NOTHING, UNION, Graph
+
+HIT, DEPTH, LISTED, CURSORS = range(4)
+"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed."""
+
+
+class Walk(NamedTuple):
+    """The state of an enumeration."""
+
+    cursor: np.ndarray
+    node: np.ndarray
+    length: np.ndarray
+    """The stack: nodes to visit, and how long the path above each was."""
+    path_position: np.ndarray
+    path_label: np.ndarray
+
+
+class Found(NamedTuple):
+    """Matches as flat arrays: those of match i stand from offset[i] to offset[i + 1]."""
+
+    start: np.ndarray
+    hit: np.ndarray
+    offset: np.ndarray
+    position: np.ndarray
+    label: np.ndarray
+
+
+@helper
+def alive(graph, node, edge, floor):  # type: ignore[no-untyped-def]
+    """Tell whether something below a node starts inside the window."""
+    start = graph.start[node]
+    return start >= floor and graph.start_clock[start] >= edge
+
+
+@kernel
+def list_matches(graph: Graph, roots, edges, floors, limit, walk: Walk, found: Found):  # type: ignore[no-untyped-def]
+    """List matches until all are listed or `found` is full; return how many."""
+    count = 0
+    filled = 0
+    found.offset[0] = 0
+    hit = walk.cursor[HIT]
+    depth = walk.cursor[DEPTH]
+    listed = walk.cursor[LISTED]
+    full = False
+    while hit < roots.shape[0]:
+        if depth == 0 and listed == 0:
+            walk.node[0] = roots[hit]
+            walk.length[0] = 0
+            depth = 1
+        edge = edges[hit]
+        floor = floors[hit]
+        while depth > 0:
+            node = walk.node[depth - 1]
+            length = walk.length[depth - 1]
+            label = graph.label[node]
+            if label == UNION:
+                depth -= 1
+                right = graph.right[node]
+                if alive(graph, right, edge, floor):
+                    walk.node[depth] = right
+                    walk.length[depth] = length
+                    depth += 1
+                walk.node[depth] = graph.left[node]
+                walk.length[depth] = length
+                depth += 1
+            elif label > 0:
+                walk.path_position[length] = graph.position[node]
+                walk.path_label[length] = label
+                walk.node[depth - 1] = graph.left[node]
+                walk.length[depth - 1] = length + 1
+            else:
+                if count == found.start.shape[0] or filled + length > found.position.shape[0]:
+                    full = True
+                    break
+                depth -= 1
+                found.start[count] = graph.start_position[graph.start[node]]
+                found.hit[count] = hit
+                for i in range(length):
+                    found.position[filled + i] = walk.path_position[length - 1 - i]
+                    found.label[filled + i] = walk.path_label[length - 1 - i]
+                filled += length
+                count += 1
+                found.offset[count] = filled
+                listed += 1
+                if listed == limit:
+                    depth = 0
+        if full:
+            break
+        hit += 1
+        depth = 0
+        listed = 0
+    walk.cursor[HIT] = hit
+    walk.cursor[DEPTH] = depth
+    walk.cursor[LISTED] = listed
+    return count
+
+
+@kernel
+def count_matches(graph: Graph, roots, edges, floors, patience, counts, estimates):  # type: ignore[no-untyped-def]
+    """Count the matches of every hit.
+
+    Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
+    root to every node below it, which takes one pass over the graph however many there are. The
+    estimates tell where a count is too large for 64 bits.
+    """
+    nodes = graph.label.shape[0]
+    ways = np.zeros(nodes, np.int64)
+    sizes = np.zeros(nodes, np.float64)
+    stack = np.empty(nodes + 1, np.int32)
+    for hit in range(roots.shape[0]):
+        edge = edges[hit]
+        floor = floors[hit]
+        total = 0
+        steps = 0
+        depth = 1
+        stack[0] = roots[hit]
+        while depth > 0 and steps < patience:
+            steps += 1
+            depth -= 1
+            node = stack[depth]
+            label = graph.label[node]
+            if label == UNION:
+                right = graph.right[node]
+                if alive(graph, right, edge, floor):
+                    stack[depth] = right
+                    depth += 1
+            if label != 0:
+                stack[depth] = graph.left[node]
+                depth += 1
+            else:
+                total += 1
+        if depth == 0:
+            counts[hit] = total
+            estimates[hit] = total
+            continue
+        total = 0
+        size = 0.0
+        ways[roots[hit]] = 1
+        sizes[roots[hit]] = 1.0
+        for node in range(roots[hit], -1, -1):
+            if sizes[node] == 0.0:
+                continue
+            if graph.label[node] == 0:
+                total += ways[node]
+                size += sizes[node]
+            else:
+                left = graph.left[node]
+                ways[left] += ways[node]
+                sizes[left] += sizes[node]
+                right = graph.right[node]
+                if right != NOTHING and alive(graph, right, edge, floor):
+                    ways[right] += ways[node]
+                    sizes[right] += sizes[node]
+            ways[node] = 0
+            sizes[node] = 0.0
+        counts[hit] = total
+        estimates[hit] = size
+
+
+@kernel
+def count_bound(found_label, offset, masks, bit, lengths):  # type: ignore[no-untyped-def]
+    """Count, for each match, the events bound to a variable."""
+    for match in range(lengths.shape[0]):
+        count = 0
+        for i in range(offset[match], offset[match + 1]):
+            if masks[found_label[i], bit]:
+                count += 1
+        lengths[match] = count
+
+
+@kernel
+def pick_bound(found_label, position, masks, bit, picked):  # type: ignore[no-untyped-def]
+    """Copy the positions bound to a variable, match by match."""
+    at = 0
+    for i in range(position.shape[0]):
+        if masks[found_label[i], bit]:
+            picked[at] = position[i]
+            at += 1
+
+
+def new_walk(nodes: int) -> Walk:
+    """Allocate the state of an enumeration over a graph."""
+    return Walk(
+        np.zeros(CURSORS, np.int64),
+        np.zeros(nodes + 2, np.int32),
+        np.zeros(nodes + 2, np.int32),
+        np.zeros(nodes + 2, np.int64),
+        np.zeros(nodes + 2, np.int32),
+    )
+
+
+def new_found(matches: int, positions: int) -> Found:
+    """Allocate room for matches."""
+    return Found(
+        np.zeros(matches, np.int64),
+        np.zeros(matches, np.int64),
+        np.zeros(matches + 1, np.int64),
+        np.zeros(positions, np.int64),
+        np.zeros(positions, np.int32),
+    )

@@ -1,0 +1,245 @@
+"""The evaluation kernel: paper 002's Algorithm 1 on flat arrays.
+
+For every event, the states of its key that move on its symbol are visited; what they contribute
+to other states is joined there, latest start first. An event is applied as a whole or not at
+all: before anything changes, the kernel makes sure that it knows all cells and has room, else it
+returns and is called again from the same event. The work per event depends on the number of
+active states alone.
+"""
+
+from __future__ import annotations
+
+
+from ensue.runtime.jit import helper, kernel
+from ensue.runtime.layout import (
+    DONE,
+    FLOOR,
+    FOREVER,
+    FREE,
+    FULL,
+    HITS,
+    MISSING,
+    NODES,
+    NOTHING,
+    SLOTS,
+    STARTS,
+    STAY,
+    UNION,
+    UNKNOWN,
+    Graph,
+    Hits,
+    Slots,
+    Tables,
+)
+
+CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
+
+
+@helper
+def add_node(graph, counters, label, left, right, position, start):  # type: ignore[no-untyped-def]
+    """Append a node and return its number."""
+    node = counters[NODES]
+    counters[NODES] = node + 1
+    graph.label[node] = label
+    graph.left[node] = left
+    graph.right[node] = right
+    graph.position[node] = position
+    graph.start[node] = start
+    return node
+
+
+@helper
+def join(graph, counters, a, b):  # type: ignore[no-untyped-def]
+    """Return the union of two nodes, the one with the later start on the left."""
+    if graph.start[a] < graph.start[b]:
+        a, b = b, a
+    return add_node(graph, counters, UNION, a, b, 0, graph.start[a])
+
+
+@kernel
+def evaluate(  # type: ignore[no-untyped-def]
+    tables: Tables,
+    graph: Graph,
+    slots: Slots,
+    counters,
+    hits: Hits,
+    scratch,
+    symbols,
+    clocks,
+    keys,
+    first_position,
+    begin,
+    window,
+    consume,
+):
+    """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
+    keyed = keys.shape[0] > 0
+    for event in range(begin, symbols.shape[0]):
+        symbol = symbols[event]
+        if tables.inert[symbol]:
+            continue
+        key = keys[event] if keyed else 0
+        if key < 0:
+            continue
+        edge = clocks[event] - window if window >= 0 else FOREVER
+        floor = counters[FLOOR]
+
+        # First what could stop us: unknown cells, and how much room the event needs.
+        opening = tables.cells[0, symbol]
+        if opening == UNKNOWN:
+            return MISSING, event, 0
+        steps = 0
+        moving = False
+        if opening >= 0:
+            steps += tables.rows[opening + 1] - tables.rows[opening]
+        before = NOTHING
+        slot = slots.heads[key]
+        while slot != NOTHING:
+            after = slots.next[slot]
+            start = graph.start[slots.root[slot]]
+            if start < floor or graph.start_clock[start] < edge:
+                if before == NOTHING:
+                    slots.heads[key] = after
+                else:
+                    slots.next[before] = after
+                slots.next[slot] = counters[FREE]
+                counters[FREE] = slot
+            else:
+                cell = tables.cells[slots.state[slot], symbol]
+                if cell == UNKNOWN:
+                    return MISSING, event, slots.state[slot]
+                if cell >= 0:
+                    steps += tables.rows[cell + 1] - tables.rows[cell]
+                moving = moving or cell != STAY
+                before = slot
+            slot = after
+        if steps == 0 and not moving:
+            continue
+        if (
+            counters[NODES] + 2 * steps + 2 > graph.label.shape[0]
+            or counters[STARTS] + 1 > graph.start_clock.shape[0]
+            or counters[SLOTS] + steps > slots.state.shape[0]
+            or counters[HITS] + 1 > hits.end.shape[0]
+            or steps > scratch.shape[1]
+        ):
+            return FULL, event, steps
+
+        # Then the moves. What goes to another state waits in `scratch`.
+        position = first_position + event
+        waiting = 0
+        hit = NOTHING
+        if opening >= 0:
+            start = counters[STARTS]
+            counters[STARTS] = start + 1
+            graph.start_position[start] = position
+            graph.start_clock[start] = clocks[event]
+            bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+            for step in range(tables.rows[opening], tables.rows[opening + 1]):
+                node = bottom
+                label = tables.labels[step]
+                if label != 0:
+                    node = add_node(graph, counters, label, bottom, NOTHING, position, start)
+                if tables.finals[step]:
+                    hit = node if hit == NOTHING else join(graph, counters, hit, node)
+                if tables.targets[step] != NOTHING:
+                    scratch[0, waiting] = tables.targets[step]
+                    scratch[1, waiting] = node
+                    waiting += 1
+        before = NOTHING
+        slot = slots.heads[key]
+        while slot != NOTHING:
+            after = slots.next[slot]
+            state = slots.state[slot]
+            cell = tables.cells[state, symbol]
+            stays = cell == STAY
+            if cell >= 0:
+                root = slots.root[slot]
+                for step in range(tables.rows[cell], tables.rows[cell + 1]):
+                    node = root
+                    label = tables.labels[step]
+                    if label != 0:
+                        node = add_node(
+                            graph, counters, label, root, NOTHING, position, graph.start[root]
+                        )
+                    if tables.finals[step]:
+                        hit = node if hit == NOTHING else join(graph, counters, hit, node)
+                    target = tables.targets[step]
+                    if label == 0 and target == state:
+                        stays = True
+                    elif target != NOTHING:
+                        scratch[0, waiting] = target
+                        scratch[1, waiting] = node
+                        waiting += 1
+            if stays:
+                before = slot
+            else:
+                if before == NOTHING:
+                    slots.heads[key] = after
+                else:
+                    slots.next[before] = after
+                slots.next[slot] = counters[FREE]
+                counters[FREE] = slot
+            slot = after
+
+        # Earlier starts are joined first, so that later ones come to stand on the left.
+        for i in range(1, waiting):
+            target = scratch[0, i]
+            node = scratch[1, i]
+            j = i - 1
+            while j >= 0 and graph.start[scratch[1, j]] > graph.start[node]:
+                scratch[0, j + 1] = scratch[0, j]
+                scratch[1, j + 1] = scratch[1, j]
+                j -= 1
+            scratch[0, j + 1] = target
+            scratch[1, j + 1] = node
+        for i in range(waiting):
+            target = scratch[0, i]
+            node = scratch[1, i]
+            slot = slots.heads[key]
+            while slot != NOTHING and slots.state[slot] != target:
+                slot = slots.next[slot]
+            if slot != NOTHING:
+                slots.root[slot] = join(graph, counters, slots.root[slot], node)
+            else:
+                slot = counters[FREE]
+                if slot != NOTHING:
+                    counters[FREE] = slots.next[slot]
+                else:
+                    slot = counters[SLOTS]
+                    counters[SLOTS] = slot + 1
+                slots.state[slot] = target
+                slots.root[slot] = node
+                slots.next[slot] = slots.heads[key]
+                slots.heads[key] = slot
+
+        if hit != NOTHING:
+            number = counters[HITS]
+            counters[HITS] = number + 1
+            hits.end[number] = position
+            hits.root[number] = hit
+            hits.edge[number] = edge
+            hits.floor[number] = floor
+            hits.key[number] = key
+            if consume == CONSUME_ANY:
+                counters[FLOOR] = counters[STARTS]
+            elif consume == CONSUME_PARTITION:
+                slot = slots.heads[key]
+                slots.heads[key] = NOTHING
+                while slot != NOTHING:
+                    after = slots.next[slot]
+                    slots.next[slot] = counters[FREE]
+                    counters[FREE] = slot
+                    slot = after
+    return DONE, symbols.shape[0], 0
+
+
+@kernel
+def count_ordinals(keys, counts, ordinals):  # type: ignore[no-untyped-def]
+    """Give each event its number within its key, going on from `counts`."""
+    for event in range(keys.shape[0]):
+        key = keys[event]
+        if key >= 0:
+            ordinals[event] = counts[key]
+            counts[key] += 1
+
+

@@ -1,0 +1,328 @@
+"""The evaluator: drives the kernels over a stream and keeps their arrays in shape.
+
+Between two stops of the kernel it works out the cells of the automaton that were missing, hands
+finished hits over as a segment of their own, compacts the graph, and grows what is too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ensue.automata.determine import START, Determined
+from ensue.errors import BudgetError
+from ensue.runtime.evaluate import (
+    CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_PARTITION,
+    evaluate,
+)
+from ensue.runtime.extract import extract
+from ensue.runtime.jit import announce
+from ensue.runtime.layout import (
+    COUNTERS,
+    DEAD,
+    DONE,
+    FLOOR,
+    FOREVER,
+    FREE,
+    HITS,
+    MISSING,
+    NODES,
+    NOTHING,
+    SLOTS,
+    STARTS,
+    STAY,
+    UNKNOWN,
+    Graph,
+    Hits,
+    Slots,
+    Tables,
+    new_graph,
+    new_hits,
+    new_slots,
+)
+from ensue.runtime.segment import Segment
+
+CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTITION}
+
+_SMALL_ALPHABET = 64
+"""Up to so many symbols, a state's whole row is worked out when it is first met."""
+
+_FIRST_NODES = 1 << 16
+
+MOST_BYTES = 4 << 30
+
+
+@dataclass(slots=True)
+class Table:
+    """The cells of a determinised machine, as the kernels read them."""
+
+    determined: Determined
+    labels: list[int] = field(default_factory=lambda: [0])
+    """The bits of each label number; 0 is the empty label."""
+    _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
+    _rows: dict[tuple[tuple[int, bool, int], ...], int] = field(default_factory=dict)
+    _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
+    _starts: list[int] = field(default_factory=lambda: [0])
+    _steps: list[tuple[int, bool, int]] = field(default_factory=list)
+
+    def fill(self, state: int, symbol: int, alphabet: list[int]) -> None:
+        """Work out a cell and, where symbols are few, the rest of its row."""
+        self._grow(len(alphabet))
+        symbols = range(len(alphabet)) if len(alphabet) <= _SMALL_ALPHABET else [symbol]
+        for each in symbols:
+            if self._cells[state, each] == UNKNOWN:
+                self._cells[state, each] = self._cell(state, alphabet[each])
+                self._grow(len(alphabet))
+
+    def _cell(self, state: int, bits: int) -> int:
+        steps = self.determined.step(state, bits)
+        if not steps:
+            return DEAD
+        if state != START and len(steps) == 1 and steps[0] == (0, False, state):
+            return STAY
+        row = tuple((self._label(step.label), step.final, step.state) for step in steps)
+        known = self._rows.get(row)
+        if known is None:
+            known = self._rows[row] = len(self._rows)
+            self._steps.extend(row)
+            self._starts.append(len(self._steps))
+        return known
+
+    def _label(self, bits: int) -> int:
+        number = self._numbers.setdefault(bits, len(self.labels))
+        if number == len(self.labels):
+            self.labels.append(bits)
+        return number
+
+    def _grow(self, symbols: int) -> None:
+        height, width = self._cells.shape
+        if self.determined.size <= height and symbols <= width:
+            return
+        cells = np.full(
+            (_room(height, self.determined.size), _room(width, symbols)), UNKNOWN, np.int32
+        )
+        cells[:height, :width] = self._cells
+        self._cells = cells
+
+    def arrays(self, symbols: int) -> Tables:
+        """Return the arrays for the kernels."""
+        self._grow(symbols)
+        cells = self._cells
+        known = cells[1 : self.determined.size]
+        steps = self._steps or [(0, False, NOTHING)]
+        return Tables(
+            cells,
+            np.array(self._starts, np.int32),
+            np.array([label for label, _, _ in steps], np.int32),
+            np.array([final for _, final, _ in steps], np.bool_),
+            np.array([target for _, _, target in steps], np.int32),
+            (cells[START] == DEAD) & (known == STAY).all(axis=0),
+        )
+
+
+def _room(now: int, wanted: int) -> int:
+    while now < wanted:
+        now *= 2
+    return now
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """The state of one query on one stream."""
+
+    table: Table
+    window: int = -1
+    """The length of the window on the clock; -1: none."""
+    consume: str = "NONE"
+    limit: int = -1
+    most_bytes: int = MOST_BYTES
+    compact_always: bool = False
+    """Compact before every event: slow, for tests."""
+    graph: Graph = field(init=False)
+    slots: Slots = field(init=False)
+    hits: Hits = field(init=False)
+    counters: np.ndarray = field(init=False)
+    scratch: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        announce()
+        self.graph = new_graph(_FIRST_NODES, _FIRST_NODES)
+        self.slots = new_slots(64, 1)
+        self.hits = new_hits(1 << 14)
+        self.scratch = np.zeros((2, 64), np.int32)
+        self.counters = np.zeros(COUNTERS, np.int64)
+        self.counters[FREE] = NOTHING
+
+    def push(
+        self,
+        symbols: np.ndarray,
+        clocks: np.ndarray,
+        keys: np.ndarray,
+        first_position: int,
+        alphabet: list[int],
+        key_clocks: np.ndarray | None = None,
+    ) -> Iterator[Segment]:
+        """Read events and hand out what they complete.
+
+        Args:
+            symbols: one for each event, an index into `alphabet`.
+            clocks: what windows are measured on: times, or numbers within a key.
+            keys: the partition of each event, -1 for none; empty when there are no partitions.
+            first_position: the position of the first of these events.
+            alphabet: the bits of the symbols.
+            key_clocks: where clocks are numbers within a key, the next number of each.
+        """
+        self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
+        tables = self.table.arrays(len(alphabet))
+        at = 0
+        while at < len(symbols):
+            last = at + 1 if self.compact_always else len(symbols)
+            reason, at, detail = evaluate(
+                tables,
+                self.graph,
+                self.slots,
+                self.counters,
+                self.hits,
+                self.scratch,
+                symbols[:last],
+                clocks,
+                keys,
+                first_position,
+                at,
+                self.window,
+                CONSUME[self.consume],
+            )
+            if reason == MISSING:
+                self.table.fill(int(detail), int(symbols[at]), alphabet)
+                tables = self.table.arrays(len(alphabet))
+                continue
+            if reason != DONE or self.compact_always:
+                now = int(clocks[min(at, len(symbols) - 1)])
+                yield from self._make_room(int(detail), now, key_clocks)
+        if self.counters[HITS]:
+            yield self._harvest()
+
+    def _grow_keys(self, keys: int) -> None:
+        heads = self.slots.heads
+        if keys > len(heads):
+            grown = np.full(_room(len(heads), keys), NOTHING, np.int32)
+            grown[: len(heads)] = heads
+            self.slots = self.slots._replace(heads=grown)
+
+    def _make_room(
+        self, steps: int, now: int, key_clocks: np.ndarray | None
+    ) -> Iterator[Segment]:
+        """Hand out hits, compact the graph, and grow whatever is still too small."""
+        if self.counters[HITS]:
+            yield self._harvest()
+        self._compact(now, key_clocks)
+        counters = self.counters
+        nodes, starts = len(self.graph.label), len(self.graph.start_clock)
+        if counters[NODES] + 2 * steps + 2 > nodes // 2:
+            nodes = _room(nodes, 4 * int(counters[NODES] + 2 * steps + 2))
+        if counters[STARTS] + 1 > starts // 2:
+            starts = _room(starts, 4 * int(counters[STARTS] + 1))
+        self._resize(nodes, starts)
+        if counters[SLOTS] + steps > len(self.slots.state):
+            self._grow_slots(int(counters[SLOTS]) + steps)
+        if steps > self.scratch.shape[1]:
+            self.scratch = np.zeros((2, _room(64, steps)), np.int32)
+
+    def _resize(self, nodes: int, starts: int) -> None:
+        if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):
+            return
+        size = nodes * 24 + starts * 16
+        if size > self.most_bytes:
+            raise BudgetError(
+                f"the partial matches need {size:,} bytes, more than the budget of "
+                f"{self.most_bytes:,}; a shorter WITHIN or a PARTITION BY makes them fewer, and "
+                "max_bytes= raises the budget"
+            )
+        grown = new_graph(nodes, starts)
+        for old, new in zip(self.graph, grown, strict=True):
+            new[: len(old)] = old
+        self.graph = grown
+
+    def _grow_slots(self, wanted: int) -> None:
+        grown = new_slots(_room(len(self.slots.state), wanted), 1)
+        for name in ("state", "root", "next"):
+            old = getattr(self.slots, name)
+            getattr(grown, name)[: len(old)] = old
+        self.slots = grown._replace(heads=self.slots.heads)
+
+    def _harvest(self) -> Segment:
+        """Copy the graph below the hits, so that they outlive what comes."""
+        count = int(self.counters[HITS])
+        self.counters[HITS] = 0
+        hits = Hits(*(each[:count].copy() for each in self.hits))
+        graph, roots, floors = self._extract(hits.root, hits.edge, hits.floor)
+        return Segment(graph, hits._replace(root=roots, floor=floors), self.limit)
+
+    def _extract(
+        self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray
+    ) -> tuple[Graph, np.ndarray, np.ndarray]:
+        nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
+        graph, count, roots, floors = extract(self.graph, nodes, starts, roots, edges, floors)
+        cut = [each[:count] for each in graph[:5]]
+        return Graph(*cut, graph.start_position, graph.start_clock), roots, floors
+
+    def _compact(self, now: int, key_clocks: np.ndarray | None) -> None:
+        """Keep only what configurations inside the window still need."""
+        slots, floor = self.slots, int(self.counters[FLOOR])
+        live, keys = _live_slots(slots)
+        if self.window < 0:
+            edges = np.full(len(live), FOREVER, np.int64)
+        elif key_clocks is None:
+            edges = np.full(len(live), now - self.window, np.int64)
+        else:
+            edges = key_clocks[keys] - 1 - self.window
+        starts = self.graph.start[slots.root[live]]
+        alive = (starts >= floor) & (self.graph.start_clock[starts] >= edges)
+        live, keys, edges = live[alive], keys[alive], edges[alive]
+        floors = np.full(len(live), floor, np.int32)
+        graph, roots, _ = self._extract(slots.root[live], edges, floors)
+        for old, new in zip(self.graph, graph, strict=True):
+            old[: len(new)] = new
+        self.counters[NODES] = len(graph.label)
+        self.counters[STARTS] = len(graph.start_clock)
+        self.counters[FLOOR] = 0
+        self._relink(slots.state[live], roots, keys)
+
+    def _relink(self, states: np.ndarray, roots: np.ndarray, keys: np.ndarray) -> None:
+        """Write the live configurations into the first slots, key by key."""
+        slots, count = self.slots, len(states)
+        slots.state[:count] = states
+        slots.root[:count] = roots
+        slots.heads[:] = NOTHING
+        same = np.zeros(count, bool)
+        same[:-1] = keys[1:] == keys[:-1]
+        slots.next[:count] = np.where(same, np.arange(1, count + 1), NOTHING)
+        opens = np.ones(count, bool)
+        opens[1:] = keys[1:] != keys[:-1]
+        slots.heads[keys[opens]] = np.flatnonzero(opens)
+        self.counters[SLOTS] = count
+        self.counters[FREE] = NOTHING
+
+    def live_keys(self) -> np.ndarray:
+        """Return the keys that have a configuration."""
+        return np.flatnonzero(self.slots.heads != NOTHING)
+
+
+def _live_slots(slots: Slots) -> tuple[np.ndarray, np.ndarray]:
+    """Return all slots in use and their keys, those of one key together."""
+    keys = np.flatnonzero(slots.heads != NOTHING)
+    layer = slots.heads[keys]
+    found, owners = [layer], [keys]
+    while len(layer):
+        after = slots.next[layer]
+        more = after != NOTHING
+        layer, keys = after[more], keys[more]
+        found.append(layer)
+        owners.append(keys)
+    every, owner = np.concatenate(found), np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return every[order], owner[order]

@@ -1,0 +1,78 @@
+"""How kernels are compiled: by Numba, once, kept on disk.
+
+Numba notices edits of a kernel's own file only, not of helpers it inlined from others, and would
+go on with the old code. So the cache lies in a folder named by a hash of all kernel sources.
+
+`ENSUE_CACHE_DIR` says where that folder is made, `ENSUE_CHECK_BOUNDS=1` compiles with bounds
+checks, and `NUMBA_DISABLE_JIT=1` runs the same code as plain Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+CHECKED = bool(os.environ.get("ENSUE_CHECK_BOUNDS"))
+
+
+def _cache_folder() -> Path:
+    """Return the folder for compiled kernels, in a place that can be written to."""
+    digest = hashlib.sha256(f"{numba.__version__} {CHECKED} {sys.version}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    chosen = os.environ.get("ENSUE_CACHE_DIR")
+    roots = [Path(chosen)] if chosen else []
+    roots.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ensue")
+    for root in roots:
+        try:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(root / name, os.W_OK):
+            return root / name
+    return Path(tempfile.mkdtemp(prefix="ensue-"))
+
+
+FOLDER = _cache_folder()
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a kernel at its first call, or load it from disk."""
+    if numba.config.DISABLE_JIT:
+        return function
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(FOLDER)
+    try:
+        compiled: _Function = numba.njit(
+            cache=True, nogil=True, boundscheck=CHECKED, error_model="numpy"
+        )(function)
+        return compiled
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def helper(function: _Function) -> _Function:
+    """Compile a small function into the kernels that call it."""
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled: _Function = numba.njit(inline="always", boundscheck=CHECKED, error_model="numpy")(
+        function
+    )
+    return compiled
+
+
+def announce() -> None:
+    """Say on the terminal that the kernels are about to be compiled, if they are."""
+    if numba.config.DISABLE_JIT or any(FOLDER.glob("*.nbi")) or not sys.stderr.isatty():
+        return
+    sys.stderr.write("Ensue compiles its kernels; this happens once and takes some seconds.\n")

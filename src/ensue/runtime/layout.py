@@ -1,0 +1,122 @@
+"""The state of an evaluation as flat arrays.
+
+The match graph (paper 002's timed enumerable compact set) is an arena of nodes, children before
+parents, of three kinds:
+
+- bottom: a run starts here (`label` 0);
+- output: an event at `position` gets the variables of `label` (> 0), the rest is at `left`;
+- union: both what is at `left` and what is at `right` (`label` -1).
+
+Every node knows the latest start below it, as an index into the table of starts, which are
+numbered in the order of positions; of the children of a union, `left` has the later one. So the
+matches of a node are found latest start first, and those before a window's edge are skipped
+without being looked at. Between two outputs on a path there are at most as many unions on left
+sides as the automaton has states, because runs that were merged can only part again by an output.
+
+A configuration is an automaton state with the node of all runs in it. Those of one partition key
+form a linked list of slots, so a million keys with few states each fit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+UNKNOWN, STAY, DEAD = -1, -2, -3
+"""Cells of the table: not worked out yet, the state stays as it is, all runs in it end."""
+
+UNION = -1
+
+NOTHING = -1
+
+FOREVER = -(2**63)
+"""The window's edge when there is no window."""
+
+# Counters, in one array so that a kernel can stop anywhere and go on later.
+NODES, STARTS, SLOTS, FREE, HITS, FLOOR, COUNTERS = range(7)
+"""How many nodes, starts, slots and hits there are, the first free slot, and the first start
+that is not consumed."""
+
+DONE, MISSING, FULL = range(3)
+"""Why a kernel returned: all events read, a cell of the table is unknown, an array is full."""
+
+
+class Tables(NamedTuple):
+    """The deterministic automaton as far as it is known."""
+
+    cells: np.ndarray
+    """[state, symbol]: UNKNOWN, STAY, DEAD or a row."""
+    rows: np.ndarray
+    """Row r has the steps rows[r] to rows[r + 1]."""
+    labels: np.ndarray
+    finals: np.ndarray
+    targets: np.ndarray
+    inert: np.ndarray
+    """[symbol]: no state moves and no run starts."""
+
+
+class Graph(NamedTuple):
+    """The match graph."""
+
+    label: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    position: np.ndarray
+    start: np.ndarray
+    start_position: np.ndarray
+    start_clock: np.ndarray
+
+
+class Slots(NamedTuple):
+    """The configurations: lists of slots by key."""
+
+    state: np.ndarray
+    root: np.ndarray
+    next: np.ndarray
+    heads: np.ndarray
+    """[key]: the first slot, or NOTHING."""
+
+
+class Hits(NamedTuple):
+    """Events that completed matches: the node of them, and the window's edge then."""
+
+    end: np.ndarray
+    root: np.ndarray
+    edge: np.ndarray
+    floor: np.ndarray
+    key: np.ndarray
+
+
+def new_graph(nodes: int, starts: int) -> Graph:
+    """Allocate a match graph."""
+    return Graph(
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(starts, np.int64),
+        np.zeros(starts, np.int64),
+    )
+
+
+def new_slots(slots: int, keys: int) -> Slots:
+    """Allocate configurations."""
+    return Slots(
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int32),
+        np.full(slots, NOTHING, np.int32),
+        np.full(keys, NOTHING, np.int32),
+    )
+
+
+def new_hits(hits: int) -> Hits:
+    """Allocate room for hits."""
+    return Hits(
+        np.zeros(hits, np.int64),
+        np.zeros(hits, np.int32),
+        np.zeros(hits, np.int64),
+        np.zeros(hits, np.int32),
+        np.zeros(hits, np.int32),
+    )

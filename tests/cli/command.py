@@ -1,0 +1,45 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from ensue.cli.app import app
+
+NARROW = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+class Outcome:
+    """What a command printed, and how it ended."""
+
+    def __init__(self, arguments: tuple[object, ...], stdin: str | bytes | None) -> None:
+        result = CliRunner().invoke(app, [str(each) for each in arguments], stdin, env=NARROW)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        self.code = result.exit_code
+        self.stdout = result.stdout
+        self.stderr = result.stderr
+        self.bytes = result.stdout_bytes
+
+
+def ensue(*arguments: object, stdin: str | bytes | None = None) -> Outcome:
+    """Run a command in this process."""
+    return Outcome(arguments, stdin)
+
+
+def start(*arguments: object, folder: Path | None = None) -> subprocess.Popen[str]:
+    """Start a command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ensue", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **NARROW},
+    )
