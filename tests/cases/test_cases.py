@@ -39,4 +39,8 @@ def test_the_matches_are_those_of_the_case(case: dict[str, Any]) -> None:
         found.append(described(m.start, m.end, m.bindings, computed))
     expected = [described(*match, *[{}] * (4 - len(match))) for match in case["matches"]]
     assert sorted(found) == sorted(expected)
-    assert [(m.end, -m.start) for m in matches] == sorted((m.end, -m.start) for m in matches)
+    order = [(m.end, m.start) for m in matches]
+    assert [end for end, _ in order] == sorted(end for end, _ in order)
+    for at, (end, start) in enumerate(order):
+        if at == 0 or order[at - 1][0] != end:
+            assert start == max(s for e, s in order if e == end), "the first has the latest start"

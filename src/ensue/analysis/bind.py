@@ -40,7 +40,7 @@ def bind(
     binder.bind(query.pattern)
     known = binder.variables.of(query.pattern)
     shown = _shown(query.select, binder, known)
-    columns, totals = _columns(query, binder, known)
+    columns, totals, selected_types = _columns(query, binder, known)
     partition = tuple(_partition_path(word, context) for word in query.partition)
     every = None if query.every is None else _length(query.every, context)
     if query.every is not None and totals is None:
@@ -61,9 +61,11 @@ def bind(
         context.clock,
         binder.conditions,
         binder.aggregates,
+        binder.variables.columns,
         shown,
         columns,
         totals,
+        selected_types,
         None if strategy is None else strategy.text,
         partition,
         window,
@@ -239,7 +241,7 @@ def _shown(
 
 def _columns(
     query: tree.Query, binder: PatternBinder, known: dict[str, Variable]
-) -> tuple[tuple[Column, ...], Totals | None]:
+) -> tuple[tuple[Column, ...], Totals | None, dict[str, Type]]:
     """Bind the computed columns of SELECT, per match or, with count(*), over all matches."""
     select, context = query.select, binder.context
     names = [column.name.text for column in select.columns]
@@ -261,13 +263,17 @@ def _columns(
                 Fix(column.function.span, "count") if near else None,
             )
     rest = [column for column in select.columns if column.argument is not None]
+    columns: list[Column] = []
+    types: dict[str, Type] = {column.name.text: Type.INT for column in stars}
+    for column in rest:
+        bound, kind = binder.column(column, known)
+        types[column.name.text] = kind
+        if bound is not None:
+            columns.append(bound)
     if not stars:
-        bound = [binder.column(column, known)[0] for column in rest]
-        return tuple(column for column in bound if column is not None), None
+        return tuple(columns), None, types
     _check_totals(query, stars, rest, context)
-    bound = [binder.column(column, known)[0] for column in rest]
-    columns = tuple(column for column in bound if column is not None)
-    return (), Totals(stars[0].name.text, columns, tuple(names))
+    return (), Totals(stars[0].name.text, tuple(columns), tuple(names)), types
 
 
 def _check_totals(

@@ -9,6 +9,7 @@ from typing import Literal
 from ensue.analysis.conditions import Condition
 from ensue.analysis.context import Clock
 from ensue.analysis.schema import Schema
+from ensue.analysis.types import Type
 from ensue.errors import Diagnostic, Source, Span
 from ensue.language import tree
 
@@ -56,10 +57,14 @@ class BoundQuery:
     """By the place of what stands after FILTER, and of the keys of an inner PARTITION BY."""
     aggregates: Mapping[Span, tuple[Column, ...]]
     """By the place of the variable after AGGREGATE."""
+    column_types: Mapping[Span, Mapping[str, Type]]
+    """The types of those columns, by the same place."""
     shown: Mapping[str, tuple[tuple[str, ...], ...] | None] | None
     """Selected variables and their attributes of interest (None: all); None: all variables."""
     columns: tuple[Column, ...]
     totals: Totals | None
+    selected_types: Mapping[str, Type]
+    """The types of the computed columns of SELECT."""
     strategy: str | None
     partition: tuple[tuple[str, ...], ...]
     window: Window | None

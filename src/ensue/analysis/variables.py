@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ensue.analysis.types import Type
+from ensue.errors import Span
 from ensue.language import tree
 
 ANY = "ANY"
@@ -40,7 +41,7 @@ _MANY = 2
 class Variables:
     """Answers about the variables of patterns, each pattern visited once."""
 
-    columns: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
+    columns: dict[Span, Mapping[str, Type]] = field(default_factory=dict)
     """Types of computed columns by the span of their AGGREGATE's variable."""
     _atoms: dict[int, tuple[Atom, ...]] = field(default_factory=dict)
     _names: dict[int, frozenset[str]] = field(default_factory=dict)

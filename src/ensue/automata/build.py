@@ -61,7 +61,9 @@ class _Builder:
     def build(self, formula: f.Formula) -> m.Machine:
         match formula:
             case f.Atom(type=kind, stream=stream, variable=name):
-                tests = () if kind is None and stream is None else (self._test(TypeTest(kind, stream)),)
+                tests = (
+                    () if kind is None and stream is None else (self._test(TypeTest(kind, stream)),)
+                )
                 return m.One(tests, self._bit(name))
             case f.Absent(formula=inner):
                 return m.NotOne(self.build(inner))

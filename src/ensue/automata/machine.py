@@ -459,7 +459,9 @@ class Unbeaten:
     def _compared(
         self, moves: Sequence[Move], theirs: Sequence[tuple[int, Sequence[Move]]]
     ) -> Iterator[Move]:
-        outcomes = {marked: self._against(marked, theirs) for marked in {bool(m.label) for m in moves}}
+        outcomes = {
+            marked: self._against(marked, theirs) for marked in {bool(m.label) for m in moves}
+        }
         for label, final, state in moves:
             rivals, beaten = outcomes[bool(label)]
             if final or state is not None:

@@ -5,25 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.analysis.types import Type
+from ensue.engine.convert import arrow_type, python_value
+from ensue.engine.findings import Columns, Findings
 from ensue.engine.stream import Stream, column_at
 from ensue.logic.build import SELECTED
-from ensue.logic.reference import Answer, Found, Row
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import Found, Row
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 Path = tuple[str, ...]
+
+_NO_POSITIONS = np.zeros(0, np.int64)
+_NO_LISTS = pa.ListArray.from_arrays(pa.array([0], pa.int32()), pa.array([], pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +40,10 @@ class Shape:
     fingerprint: str
     variables: Mapping[str, tuple[Path, ...] | None]
     """Variables of stream events, and the attributes of interest (None: all)."""
-    computed: Mapping[str, tuple[str, ...]]
+    computed: Mapping[str, Mapping[str, Type]]
     """Computed variables and their columns; under '' the computed columns of SELECT."""
     partition: tuple[Path, ...]
-    totals: tuple[str, ...] | None
+    totals: Mapping[str, Type] | None
     """The columns of SELECT count(*) …, or None for a query that lists matches."""
     positions_only: bool
 
@@ -78,8 +85,7 @@ class Match:
     @property
     def partition(self) -> dict[str, Any]:
         """The values of the partition attributes."""
-        names = [".".join(path) for path in self._of.shape.partition]
-        return dict(zip(names, self._found.key, strict=True))
+        return self._of.partition_at(self.end)
 
     def events(self, variable: str | None = None) -> list[dict[str, Any]]:
         """Return the events bound to a variable (or to any), as dicts in order."""
@@ -98,7 +104,11 @@ class Match:
             known = ", ".join(filter(None, self._of.shape.computed)) or "none"
             raise KeyError(f"no computed variable '{name}'; the computed variables are {known}")
         found = [y for each, y in self._found.match.computed if each == name]
-        return [dict(y.columns) for y in sorted(found, key=lambda y: (y.end, y.place))]
+        types = self._of.shape.computed[name]
+        return [
+            {column: python_value(value, types[column]) for column, value in y.columns}
+            for y in sorted(found, key=lambda y: (y.end, y.place))
+        ]
 
     @property
     def id(self) -> str:
@@ -134,13 +144,14 @@ class Matches:
 
     shape: Shape
     stream: Stream = field(repr=False)
-    answer: Answer = field(repr=False)
+    findings: Findings = field(repr=False)
+    totals: list[Row] = field(repr=False)
+    tally: Tally = field(repr=False)
 
     @property
     def count(self) -> int:
         """How many matches (or rows of totals) there are."""
-        found = self.answer.rows if self.shape.totals is not None else self.answer.matches
-        return len(found)
+        return self.findings.count if self.shape.totals is None else len(self.totals)
 
     def __len__(self) -> int:
         if self.count > sys.maxsize:
@@ -152,13 +163,16 @@ class Matches:
 
     def __iter__(self) -> Iterator[Any]:
         if self.shape.totals is not None:
-            return (self._total(row) for row in self.answer.rows)
-        return (Match(found, self) for found in self.answer.matches)
+            return (self._total(row) for row in self.totals)
+        return (Match(found, self) for found in self.findings)
 
     def __getitem__(self, index: int) -> Any:
-        if self.shape.totals is not None:
-            return self._total(self.answer.rows[index])
-        return Match(self.answer.matches[index], self)
+        """Return the match of this number, from 0; the first ones are found quickly."""
+        if index < 0:
+            index += self.count
+        for found in islice(self, max(index, 0), None):
+            return found
+        raise IndexError(f"there are {self.count:,} matches, none with the number {index}")
 
     @property
     def late(self) -> pa.Table:
@@ -172,13 +186,22 @@ class Matches:
             "events": self.stream.table.num_rows,
             "matches": self.count,
             "late": self.stream.late.num_rows,
-            "nulls": self.answer.tally.nulls,
+            "nulls": self.tally.nulls,
         }
 
     def _total(self, row: Row) -> Total:
-        names = [".".join(path) for path in self.shape.partition]
-        key = dict(zip(names, row.key, strict=True))
-        return Total(self._times([row.time])[0].as_py(), key, dict(row.totals))
+        assert self.shape.totals is not None
+        values = {
+            name: python_value(row.totals[name], kind) for name, kind in self.shape.totals.items()
+        }
+        return Total(self._times([row.time])[0].as_py(), self.partition_at(row.event), values)
+
+    def partition_at(self, position: int) -> dict[str, Any]:
+        """Return the partition attributes of an event."""
+        return {
+            ".".join(path): column_at(self.stream.table, path)[position].as_py()
+            for path in self.shape.partition
+        }
 
     # tables
 
@@ -186,30 +209,43 @@ class Matches:
         """Return one row a match: positions per variable, or with `events` their rows."""
         if self.shape.totals is not None:
             return self._totals_table()
-        found = [each.match for each in self.answer.matches]
-        columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "start": pa.array([each.start for each in found], pa.int64()),
-            "end": pa.array([each.end for each in found], pa.int64()),
+        names = [""] if self.shape.positions_only else list(self.shape.variables)
+        pieces = [self._piece(each, events) for each in self.findings.columns(names)]
+        if not pieces:
+            none = Columns(_NO_POSITIONS, _NO_POSITIONS, {name: _NO_LISTS for name in names})
+            pieces = [self._piece(none, events)]
+        table = pa.concat_tables(pieces)
+        return self._with_computed(table) if self.shape.computed else table
+
+    def _piece(self, found: Columns, events: bool) -> pa.Table:
+        columns: dict[str, Any] = {
+            "start": pa.array(found.start),
+            "end": pa.array(found.end),
+            "start_time": self._times_at(found.start),
+            "end_time": self._times_at(found.end),
         }
-        columns["start_time"] = self._times_at(columns["start"])
-        columns["end_time"] = self._times_at(columns["end"])
         if self.shape.positions_only:
-            columns["positions"] = _lists([sorted(each.support) for each in found])
-        else:
-            for name, paths in self.shape.variables.items():
-                lists = _lists([each.positions(name) for each in found])
-                if events:
-                    lists = self._structs(lists, paths)
-                columns[_free(name, columns)] = lists
-        for name in self.shape.computed:
-            rows = [Match(each, self).computed(name) for each in self.answer.matches]
-            if name == SELECTED:
-                for column in self.shape.computed[name]:
-                    values = [row[0][column] if row else None for row in rows]
-                    columns[_free(column, columns)] = pa.array(values)
-            else:
-                columns[_free(name, columns)] = pa.array(rows)
+            columns["positions"] = found.bound[""]
+            return pa.table(columns)
+        for name, paths in self.shape.variables.items():
+            lists = found.bound[name]
+            columns[_free(name, columns)] = self._structs(lists, paths) if events else lists
         return pa.table(columns)
+
+    def _with_computed(self, table: pa.Table) -> pa.Table:
+        """Add computed events as lists of structs, and SELECT's columns as columns."""
+        matches = [Match(found, self) for found in self.findings]
+        for name, types in self.shape.computed.items():
+            rows = [match.computed(name or None) for match in matches]
+            kinds = {column: arrow_type(kind) for column, kind in types.items()}
+            if name == SELECTED:
+                for column, kind in kinds.items():
+                    values = pa.array([row[0][column] if row else None for row in rows], kind)
+                    table = table.append_column(_free(column, table.column_names), values)
+            else:
+                lists = pa.array(rows, pa.list_(pa.struct(list(kinds.items()))))
+                table = table.append_column(_free(name, table.column_names), lists)
+        return table
 
     def to_pandas(self, *, events: bool = False) -> pandas.DataFrame:
         """Return one row a match as a pandas frame."""
@@ -224,17 +260,24 @@ class Matches:
         return frame
 
     def _totals_table(self) -> pa.Table:
-        rows = self.answer.rows
+        rows = self.totals
         columns: dict[str, Any] = {"time": self._times([row.time for row in rows])}
-        for index, path in enumerate(self.shape.partition):
-            columns[_free(".".join(path), columns)] = pa.array([row.key[index] for row in rows])
-        for name in self.shape.totals or ():
-            columns[_free(name, columns)] = pa.array([row.totals[name] for row in rows])
+        events = pa.array([row.event for row in rows], pa.int64())
+        for path in self.shape.partition:
+            values = column_at(self.stream.table, path).take(events)
+            columns[_free(".".join(path), columns)] = values
+        for name, kind in (self.shape.totals or {}).items():
+            values = [python_value(row.totals[name], kind) for row in rows]
+            columns[_free(name, columns)] = pa.array(values, arrow_type(kind))
         return pa.table(columns)
 
-    def _times_at(self, positions: pa.Array) -> pa.Array | pa.ChunkedArray:
+    def _times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
         column = self.stream.time_column
-        return positions if column is None else column.take(positions)
+        if column is None:
+            return pa.array(positions)
+        if column.type == pa.int64():
+            return pa.array(self.stream.times[positions])
+        return column.take(pa.array(positions))
 
     def _times(self, times: Sequence[int]) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
@@ -278,7 +321,7 @@ class Matches:
             (name, y.place, self._name(y.end), [_plain(value) for _, value in y.columns])
             for name, y in match.computed
         )
-        key = [_plain(value) for value in found.key]
+        key = [_plain(value) for value in self.partition_at(match.end).values()]
         told = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -311,13 +354,7 @@ class Matches:
         return f"{more}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _lists(lists: list[list[int]]) -> pa.ListArray:
-    lengths = np.array([0, *map(len, lists)])
-    flat = pa.array([position for each in lists for position in each], pa.int64())
-    return pa.ListArray.from_arrays(pa.array(np.cumsum(lengths), pa.int32()), flat)
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _free(name: str, taken: Collection[str]) -> str:
     """Return a column name that is not taken yet."""
     while name in taken:
         name += "_"
@@ -326,6 +363,4 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     """Write a value so that JSON says the same everywhere."""
-    if isinstance(value, Decimal):
-        return str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

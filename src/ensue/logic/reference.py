@@ -331,8 +331,8 @@ class Found:
 class Row:
     """A row of count(*): where it was completed, or which interval, and the totals by name."""
 
-    key: tuple[Value, ...]
-    position: int
+    event: int
+    """The position of an event that completed one of the matches."""
     time: int
     totals: Mapping[str, Value]
 
@@ -447,8 +447,8 @@ def _rows(
             interval = time // plan.every * plan.every
             groups[interval, interval, each.key].append(each)
     return [
-        Row(key, position, time, _totals(totals, group, whole))
-        for (position, time, key), group in groups.items()
+        Row(group[0].match.end, time, _totals(totals, group, whole))
+        for (_, time, _), group in groups.items()
     ]
 
 

@@ -88,9 +88,7 @@ class Alphabet:
         codes = batch.types.codes.astype(np.int64) * len(of) + streams.codes
         return Classes(codes, bits)
 
-    def _string_classes(
-        self, batch: Batch, column: tuple[str, ...], numbers: list[int]
-    ) -> Classes:
+    def _string_classes(self, batch: Batch, column: tuple[str, ...], numbers: list[int]) -> Classes:
         """Answer all predicates about a column of strings on its dictionary."""
         strings = batch.vector(column)
         assert isinstance(strings, Strings)

@@ -25,7 +25,9 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column; structs become dicts."""
     kind = column.type
     if pa.types.is_struct(kind):
-        children = [python_values(pc.struct_field(column, index)) for index in range(kind.num_fields)]
+        children = [
+            python_values(pc.struct_field(column, index)) for index in range(kind.num_fields)
+        ]
         names = [kind.field(index).name for index in range(kind.num_fields)]
         return [dict(zip(names, row, strict=True)) for row in zip(*children, strict=True)]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):

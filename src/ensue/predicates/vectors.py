@@ -91,7 +91,9 @@ def _numbers(column: pa.ChunkedArray, plain: pa.ChunkedArray, kind: Any) -> Numb
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def _strings(column: pa.ChunkedArray) -> Vector:

@@ -241,5 +241,3 @@ def count_ordinals(keys, counts, ordinals):  # type: ignore[no-untyped-def]
         if key >= 0:
             ordinals[event] = counts[key]
             counts[key] += 1
-
-

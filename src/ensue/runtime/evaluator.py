@@ -213,9 +213,7 @@ class Evaluator:
             grown[: len(heads)] = heads
             self.slots = self.slots._replace(heads=grown)
 
-    def _make_room(
-        self, steps: int, now: int, key_clocks: np.ndarray | None
-    ) -> Iterator[Segment]:
+    def _make_room(self, steps: int, now: int, key_clocks: np.ndarray | None) -> Iterator[Segment]:
         """Hand out hits, compact the graph, and grow whatever is still too small."""
         if self.counters[HITS]:
             yield self._harvest()

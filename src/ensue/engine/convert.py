@@ -1,0 +1,45 @@
+"""Values of CEQL as Python's and Arrow's."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from ensue.analysis.expressions import Value
+from ensue.analysis.types import Type
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def python_value(value: Value, kind: Type) -> Any:
+    """Return a computed value as users know it: instants are datetimes in UTC, without a zone.
+
+    >>> python_value(86_400_000_000_000, Type.DATE)
+    datetime.date(1970, 1, 2)
+    """
+    if value is None or not (kind.is_time or kind is Type.DURATION):
+        return value
+    assert isinstance(value, int | float)
+    length = timedelta(microseconds=value / 1000)
+    if kind is Type.DURATION:
+        return length
+    moment = (_EPOCH + length).replace(tzinfo=None)
+    return moment.date() if kind is Type.DATE else moment
+
+
+_ARROW = {
+    Type.BOOLEAN: pa.bool_(),
+    Type.INT: pa.int64(),
+    Type.DOUBLE: pa.float64(),
+    Type.STRING: pa.string(),
+    Type.TIMESTAMP: pa.timestamp("us"),
+    Type.DATE: pa.date32(),
+    Type.DURATION: pa.duration("us"),
+}
+
+
+def arrow_type(kind: Type) -> pa.DataType | None:
+    """Return the type of a computed column, or None to have Arrow look at the values."""
+    return _ARROW.get(kind)

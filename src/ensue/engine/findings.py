@@ -1,0 +1,126 @@
+"""What an evaluation found, whoever evaluated: counted, iterated, or as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.logic.reference import ComplexEvent, Found
+from ensue.runtime.segment import Listing, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some matches as columns."""
+
+    start: np.ndarray
+    end: np.ndarray
+    bound: dict[str, pa.ListArray]
+    """Positions for each variable; under '' those bound to any."""
+
+
+class Findings(Protocol):
+    """The matches of a query, in order."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    def __iter__(self) -> Iterator[Found]:
+        """Give them one by one."""
+
+    def columns(self, variables: list[str]) -> Iterator[Columns]:
+        """Give them as columns, many at a time; '' stands for any variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Matches that stand in a list."""
+
+    found: list[Found]
+
+    @property
+    def count(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self.found)
+
+    def columns(self, variables: list[str]) -> Iterator[Columns]:
+        matches = [each.match for each in self.found]
+        yield Columns(
+            np.array([each.start for each in matches], np.int64),
+            np.array([each.end for each in matches], np.int64),
+            {
+                name: pa.array(
+                    [each.positions(name) if name else sorted(each.support) for each in matches],
+                    pa.list_(pa.int64()),
+                )
+                for name in variables
+            },
+        )
+
+
+@dataclass(slots=True)
+class Enumerated:
+    """Matches that stand in match graphs and are listed when somebody looks."""
+
+    segments: list[Segment]
+    variables: tuple[str, ...]
+    """The variable of each bit of a label."""
+    labels: list[int]
+    """The bits of each label number."""
+    _count: int | None = field(default=None, init=False)
+
+    @property
+    def count(self) -> int:
+        if self._count is None:
+            self._count = sum(segment.count() for segment in self.segments)
+        return self._count
+
+    def __iter__(self) -> Iterator[Found]:
+        names = [
+            tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
+            for label in self.labels
+        ]
+        for segment in self.segments:
+            for listing in segment.listings():
+                yield from _found(listing, names)
+
+    def columns(self, variables: list[str]) -> Iterator[Columns]:
+        bits = {name: bit for bit, name in enumerate(self.variables)}
+        masks = np.zeros((len(self.labels), len(self.variables) + 1), np.bool_)
+        for number, label in enumerate(self.labels):
+            for bit in range(len(self.variables)):
+                masks[number, bit] = label >> bit & 1
+            masks[number, -1] = label != 0
+        for segment in self.segments:
+            for listing in segment.listings(1 << 18):
+                bound = {}
+                for name in variables:
+                    bit = bits.get(name, len(self.variables)) if name else len(self.variables)
+                    if name and name not in bits:
+                        bound[name] = pa.array([[]] * len(listing.start), pa.list_(pa.int64()))
+                        continue
+                    offsets, positions = listing.bound_to(bit, masks)
+                    bound[name] = pa.ListArray.from_arrays(
+                        pa.array(offsets.astype(np.int32)), pa.array(positions)
+                    )
+                yield Columns(listing.start, listing.end, bound)
+
+
+def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:
+    starts, ends = listing.start.tolist(), listing.end.tolist()
+    offsets = listing.offset.tolist()
+    positions, labels = listing.position.tolist(), listing.label.tolist()
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        bindings = frozenset(
+            (name, positions[i])
+            for i in range(offsets[index], offsets[index + 1])
+            for name in names[labels[i]]
+        )
+        yield Found((), ComplexEvent(start, end, bindings))

@@ -1,0 +1,93 @@
+"""The fast path against the meaning by definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import ensue
+from ensue.engine.evaluation import find_matches
+from ensue.engine.match import Matches
+from ensue.engine.stream import Options
+from ensue.errors import CeqlError
+from ensue.language import tree
+from ensue.language.printer import format_query
+from tests.strategies import Language, queries, streams
+
+MANY = settings.default.max_examples * 10
+
+
+def found(matches: Matches) -> Counter[tuple[Any, ...]]:
+    """Return the matches, however they are ordered; a match that comes twice counts twice."""
+    return Counter(
+        (m.start, m.end, tuple(m.positions), tuple((k, tuple(v)) for k, v in m.bindings.items()))
+        for m in matches
+    )
+
+
+def compiled(query: tree.Query) -> ensue.Query | None:
+    try:
+        return ensue.compile(format_query(query))
+    except CeqlError:
+        return None
+
+
+def run(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> Matches:
+    how.setdefault("positions_only", False)
+    return find_matches(query, rows, Options(), **how)
+
+
+def note(matches: Matches) -> None:
+    """Say how much a pair of query and stream shows."""
+    longest = max((len(m.positions) for m in matches), default=0)
+    event(f"longest match: {'three or more' if longest > 2 else longest}")
+
+
+@settings(max_examples=MANY)
+@given(queries(Language()), streams(7), st.booleans())
+def test_engine_eq_reference(
+    query: tree.Query, rows: list[dict[str, Any]], positions_only: bool
+) -> None:
+    ready = compiled(query)
+    if ready is None or not rows:
+        return
+    expected = run(ready, rows, positions_only=positions_only, by_definition=True)
+    fast = run(ready, rows, positions_only=positions_only)
+    note(expected)
+    assert found(fast) == found(expected)
+    assert fast.count == expected.count
+    assert fast.to_arrow().num_rows == expected.count
+
+
+@settings(max_examples=MANY // 2)
+@given(queries(Language()), streams(7))
+def test_compacted_at_every_event_eq_not_compacted(
+    query: tree.Query, rows: list[dict[str, Any]]
+) -> None:
+    ready = compiled(query)
+    if ready is None or not rows:
+        return
+    assert found(run(ready, rows, compact_always=True)) == found(run(ready, rows))
+
+
+@settings(max_examples=MANY // 4)
+@given(queries(Language()), streams(7), st.integers(1, 3))
+def test_limited_is_the_latest_and_some_of_the_rest(
+    query: tree.Query, rows: list[dict[str, Any]], limit: int
+) -> None:
+    whole = compiled(query)
+    if whole is None or not rows:
+        return
+    limited = ensue.compile(f"{whole}\nLIMIT {limit}")
+    every = run(whole, rows, by_definition=True)
+    kept = run(limited, rows)
+    assert found(kept) <= found(every)
+    ends = Counter(m.end for m in every)
+    assert Counter(m.end for m in kept) == {end: min(n, limit) for end, n in ends.items()}
+    for end in ends:
+        latest = max(m.start for m in every if m.end == end)
+        assert next(m.start for m in kept if m.end == end) == latest
+    assert kept.count == len(list(kept))
