@@ -44,9 +44,7 @@ def _about(node: tree.Node, query: tree.Query, variables: Variables) -> Iterator
         case tree.Combined(operator="AND", items=items):
             yield from _about_and(node, items, variables)
         case tree.Filtered(condition=condition):
-            for each in _nodes(condition):
-                if isinstance(each, tree.Logical) and each.operator == "OR":
-                    yield from _about_or(each)
+            yield from _about_or(condition)
 
 
 def _about_and(
@@ -71,18 +69,27 @@ def _about_and(
             return
 
 
-def _about_or(node: tree.Logical) -> Iterator[Diagnostic]:
-    names = {
-        each.variable.text if isinstance(each, tree.Restriction) else None for each in node.operands
-    }
-    if len(names) == 1 and None not in names:
-        (name,) = names
+def _about_or(condition: tree.Expression) -> Iterator[Diagnostic]:
+    if not isinstance(condition, tree.Logical):
+        return
+    for each in condition.operands:
+        yield from _about_or(each)
+    named = [_variables(each) for each in condition.operands]
+    if condition.operator == "OR" and len(named[0]) == 1 and named.count(named[0]) == len(named):
+        (name,) = named[0]
         yield Diagnostic(
             "W505",
-            node.span,
+            condition.span,
             f"one side must hold for all events of '{name}' together",
             f"to decide event by event write OR inside the brackets: {name}[… OR …]",
         )
+
+
+def _variables(condition: tree.Expression) -> set[str]:
+    """Return the variables that a condition outside brackets is about."""
+    if isinstance(condition, tree.Restriction):
+        return {condition.variable.text}
+    return {each.names[0] for each in _nodes(condition) if isinstance(each, tree.Path)}
 
 
 def _about_keys(query: tree.Query) -> Iterator[Diagnostic]:

@@ -8,7 +8,7 @@ from typing import Literal
 from ensue.analysis import values
 from ensue.analysis.advice import warnings
 from ensue.analysis.binding import Binder
-from ensue.analysis.bound import BoundQuery, Column, Totals, Window
+from ensue.analysis.bound import BoundQuery, Column, Interval, Totals, Window
 from ensue.analysis.context import Clock, Context, listing, nearest
 from ensue.analysis.functions import TOTALS
 from ensue.analysis.patterns import PatternBinder
@@ -42,7 +42,7 @@ def bind(
     shown = _shown(query.select, binder, known)
     columns, totals, selected_types = _columns(query, binder, known)
     partition = tuple(_partition_path(word, context) for word in query.partition)
-    every = None if query.every is None else _length(query.every, context)
+    every = None if query.every is None else _interval(query.every, context)
     if query.every is not None and totals is None:
         context.report(
             "E421",
@@ -128,6 +128,9 @@ def _check_sources(query: tree.Query, context: Context) -> None:
             )
 
 
+_TIMES = (Type.INT, Type.TIMESTAMP, Type.DATE, Type.UNKNOWN)
+
+
 def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
     """Bind WITHIN; an attribute after it becomes the query's time column."""
     window, clock = query.window, context.clock
@@ -143,6 +146,12 @@ def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
                 window.attribute.span,
                 f"WITHIN n [attr] counts in units of an integer column, but this is {kind.article}",
                 "write a duration: WITHIN 10 SECONDS [attr]",
+            )
+        if window.duration is not None and kind is not None and kind not in _TIMES:
+            context.report(
+                "E322",
+                window.attribute.span,
+                f"a time column holds timestamps, dates or integers, but this is {kind.article}",
             )
         context = Context(
             context.source, context.schema, context.parameters, clock, context.problems
@@ -181,6 +190,20 @@ def _length(duration: tree.Duration, context: Context) -> Window | None:
         )
         return None
     return Window("units", constant.value // clock.nanoseconds)
+
+
+def _interval(duration: tree.Duration, context: Context) -> Interval | None:
+    """Bind EVERY: a length in nanoseconds beside the unit of the time column."""
+    if _length(duration, context) is None:
+        return None
+    length = values.bind_duration(duration, context).value
+    assert isinstance(length, int)
+    if length == 0:
+        context.report("E430", duration.span, "an interval of no length", "write EVERY 1 MINUTE")
+        return None
+    clock = context.clock
+    whole = clock.column is not None and context.schema.type_of(clock.column, None) is Type.INT
+    return Interval(length, (clock.nanoseconds or 1) if whole else 1)
 
 
 def _attribute_path(path: tree.Path, context: Context) -> AttributePath:

@@ -59,8 +59,9 @@ class Binder:
 
     def _constant(self, node: tree.Constant) -> Expression:
         constant = values.constant_of(node.value)
-        assert constant is not None
-        return constant
+        if constant is None:
+            self.context.report("E321", node.span, f"the number {node.value} needs 65 bits")
+        return constant or UNKNOWN
 
     def _instant(self, node: tree.Instant) -> Expression:
         return values.bind_instant(node, self.context)
@@ -100,6 +101,8 @@ class Binder:
                 self._report_attribute(path, variable, span, list(variable.computed))
                 return UNKNOWN
             return Attribute(path, known)
+        if path == ("type",):
+            return Attribute(path, Type.STRING)
         schema = self.context.schema
         kind = schema.type_of(path, variable.types)
         if kind is not None and not (
@@ -292,6 +295,8 @@ class Binder:
     # arithmetic
 
     def _negative(self, node: tree.Negative) -> Expression:
+        if isinstance(node.operand, tree.Constant) and node.operand.value == 2**63:
+            return Constant(-(2**63), Type.INT)
         operand = self.bind(node.operand)
         if isinstance(operand, Constant) and operand.type.is_number:
             number: Any = operand.value

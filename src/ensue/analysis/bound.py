@@ -46,6 +46,14 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """EVERY: its length, and the unit of the time column, both in nanoseconds."""
+
+    length: int
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
 class BoundQuery:
     """A query whose every name is resolved and every condition understood."""
 
@@ -70,5 +78,5 @@ class BoundQuery:
     window: Window | None
     consume: Literal["ANY", "PARTITION", "NONE"]
     limit: int | None
-    every: Window | None
+    every: Interval | None
     warnings: tuple[Diagnostic, ...]

@@ -50,7 +50,11 @@ class Schema:
     def has_prefix(self, path: AttributePath) -> bool:
         """Tell whether a path is a struct that holds attributes."""
         every = [self.common, *self._attributes(None)]
-        return any(other[: len(path)] == path for each in every for other in each)
+        return any(
+            len(other) > len(path) and other[: len(path)] == path
+            for each in every
+            for other in each
+        )
 
     def _attributes(self, types: Collection[str] | None) -> Iterable[Mapping[AttributePath, Type]]:
         if self.events is None:

@@ -30,6 +30,9 @@ class Type(Enum):
     def is_time(self) -> bool:
         return self in (Type.TIMESTAMP, Type.DATE)
 
+    def __str__(self) -> str:
+        return self.value
+
     @property
     def article(self) -> str:
         """The type with its article, for sentences."""

@@ -146,7 +146,7 @@ class Variables:
                 return {name: each for name, each in self.computed(inner).items() if name in kept}
             case tree.Aggregated(pattern=inner, variable=word):
                 found = self.computed(inner)
-                columns = self.columns.get(word.span, {})
+                columns = dict(self.columns.get(word.span, {}))
                 found[word.text] = {**found.get(word.text, {}), **columns}
                 return found
             case _:

@@ -39,14 +39,14 @@ class Compiled:
     """Numbered as the machine asks for them."""
 
 
-class NotUnary(Exception):
+class NotUnaryError(Exception):
     """The formula has conditions between events or computes events."""
 
 
 def compile_formula(formula: f.Formula) -> Compiled:
     """Return the machine of a formula whose conditions are all about one event.
 
-    Raises NotUnary for other formulas.
+    Raises NotUnaryError for other formulas.
     """
     builder = _Builder()
     machine = builder.build(formula)
@@ -90,7 +90,7 @@ class _Builder:
                 machine = self.build(inner)
                 for condition in conditions:
                     if not isinstance(condition, Each):
-                        raise NotUnary(condition.text)
+                        raise NotUnaryError(condition.text)
                     test = self._test(condition.predicate)
                     machine = m.Filtered(machine, self._bit(condition.variable), test)
                 return machine
@@ -105,7 +105,7 @@ class _Builder:
             case f.Select(formula=inner, strategy=strategy):
                 return m.Unbeaten(self.build(inner), m.COMPARE[strategy])
             case f.Aggregate(variable=name):
-                raise NotUnary(f"AGGREGATE {name}")
+                raise NotUnaryError(f"AGGREGATE {name}")
 
     def _bit(self, name: str) -> int:
         return 1 << self.variables.setdefault(name, len(self.variables))

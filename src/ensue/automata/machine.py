@@ -17,11 +17,12 @@ all states that a rival, or a forbidden match, can be in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-State = Hashable
+State = Any
+"""Any hashable value."""
 
 Holds = Callable[[int], bool]
 """Tells whether a predicate, by its number, holds for the event at hand."""
@@ -171,7 +172,7 @@ class Chain:
         return self._from(-1, holds)
 
     def next(self, state: State, holds: Holds) -> Moves:
-        index, inner = state  # type: ignore[misc]
+        index, inner = state
         if inner is not None:
             yield from self._inside(index, self.items[index].next(inner, holds))
             return
@@ -213,7 +214,7 @@ class Repeated:
 
     def next(self, state: State, holds: Holds) -> Moves:
         if state is not _BETWEEN:
-            (inside,) = state  # type: ignore[misc]
+            (inside,) = state
             yield from self._round(self.inner.next(inside, holds))
             return
         if not self.contiguous:
@@ -243,7 +244,7 @@ class Choice:
             yield from self._tagged(index, item.first(holds))
 
     def next(self, state: State, holds: Holds) -> Moves:
-        index, inner = state  # type: ignore[misc]
+        index, inner = state
         return self._tagged(index, self.items[index].next(inner, holds))
 
     def _tagged(self, index: int, moves: Moves) -> Iterator[Move]:
@@ -263,7 +264,7 @@ class Agreement:
         return self._agreed(self.left.first(holds), self.right.first(holds))
 
     def next(self, state: State, holds: Holds) -> Moves:
-        left, right = state  # type: ignore[misc]
+        left, right = state
         return self._agreed(self.left.next(left, holds), self.right.next(right, holds))
 
     def _agreed(self, left: Moves, right: Moves) -> Iterator[Move]:
@@ -300,7 +301,7 @@ class Together:
         return self.next((_BEFORE,) * len(self.items), holds)
 
     def next(self, state: State, holds: Holds) -> Moves:
-        before: tuple[State, ...] = state  # type: ignore[assignment]
+        before: tuple[State, ...] = state
         outset = all(each is _BEFORE for each in before)
         combined: set[tuple[int, tuple[State, ...], bool]] = {(0, (), False)}
         for item, each in zip(self.items, before, strict=True):
@@ -326,7 +327,7 @@ def _side(item: Machine, state: State, holds: Holds) -> Iterator[_Side]:
         yield _Side(0, _BEFORE, False)
         moves = item.first(holds)
     else:
-        (inside,) = state  # type: ignore[misc]
+        (inside,) = state
         moves = item.next(inside, holds)
     for move in moves:
         if move.final:
@@ -350,7 +351,7 @@ class Without:
         return self._guarded(self.inner.first(holds), frozenset(), holds)
 
     def next(self, state: State, holds: Holds) -> Moves:
-        inner, running = state  # type: ignore[misc]
+        inner, running = state
         return self._guarded(self.inner.next(inner, holds), running, holds)
 
     def _guarded(self, moves: Moves, running: frozenset[State], holds: Holds) -> Iterator[Move]:
@@ -391,7 +392,7 @@ class WithoutGap:
         return self._phased(0, self.inner.first(holds))
 
     def next(self, state: State, holds: Holds) -> Moves:
-        phase, inner = state  # type: ignore[misc]
+        phase, inner = state
         return self._phased(phase, self.inner.next(inner, holds))
 
     def _phased(self, phase: int, moves: Moves) -> Iterator[Move]:
@@ -449,7 +450,7 @@ class Unbeaten:
         return self._compared(moves, [(0, moves)])
 
     def next(self, state: State, holds: Holds) -> Moves:
-        inner, rivals = state  # type: ignore[misc]
+        inner, rivals = state
         theirs = [
             (rank, [move for each in states for move in self.inner.next(each, holds)])
             for rank, states in enumerate(rivals)

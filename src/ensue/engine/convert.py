@@ -33,6 +33,7 @@ _ARROW = {
     Type.BOOLEAN: pa.bool_(),
     Type.INT: pa.int64(),
     Type.DOUBLE: pa.float64(),
+    Type.DECIMAL: pa.decimal128(38, 18),
     Type.STRING: pa.string(),
     Type.TIMESTAMP: pa.timestamp("us"),
     Type.DATE: pa.date32(),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.context import Clock
 from ensue.analysis.schema import OPEN
+from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
-from ensue.automata.build import Compiled, NotUnary, compile_formula
+from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.engine import fast
 from ensue.engine.fast import find_fast
 from ensue.engine.findings import Listed
@@ -35,8 +37,8 @@ def find_matches(
     Queries with conditions between events, aggregation or count(*) are evaluated by definition,
     and so is everything when asked for.
     """
-    loaded = load(events, [word.text for word in query.tree.sources], options)
     declared = query.schema
+    loaded = load(events, [word.text for word in query.tree.sources], options, declared)
     schema = loaded.schema() if declared is OPEN else check_declared(declared, loaded)
     column = None if options.time is None else time_path(options.time, loaded.table)
     bound = query.bind(schema, Clock(column, options.time_unit, known=True))
@@ -45,7 +47,13 @@ def find_matches(
     tally = Tally()
     compiled = None if by_definition else _compiled(bound, positions_only)
     if compiled is not None:
-        return Matches(shape, stream, find_fast(compiled, bound, stream, tally, compact_always=compact_always), [], tally)
+        return Matches(
+            shape,
+            stream,
+            find_fast(compiled, bound, stream, tally, compact_always=compact_always),
+            [],
+            tally,
+        )
     answered = answer(_plan(bound, positions_only), to_events(stream))
     return Matches(shape, stream, Listed(answered.matches), answered.rows, answered.tally)
 
@@ -56,7 +64,7 @@ def _compiled(bound: BoundQuery, positions_only: bool) -> Compiled | None:
         return None
     try:
         compiled = compile_formula(to_formula(bound))
-    except NotUnary:
+    except NotUnaryError:
         return None
     return fast.positions_only(compiled) if positions_only else compiled
 
@@ -69,7 +77,7 @@ def _plan(bound: BoundQuery, positions_only: bool) -> Plan:
         bound.consume,
         bound.limit,
         bound.totals,
-        None if bound.every is None else bound.every.size,
+        bound.every,
         positions_only,
     )
 
@@ -83,7 +91,11 @@ def _shape(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape:
     variables: dict[str, Any] = dict.fromkeys(names)
     if bound.shown is not None:
         variables = {name: paths for name, paths in bound.shown.items() if name not in computed}
-        computed = {name: each for name, each in computed.items() if name in bound.shown}
+        computed = {
+            name: _of_interest(each, bound.shown[name])
+            for name, each in computed.items()
+            if name in bound.shown
+        }
     if bound.columns:
         computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
     if positions_only:
@@ -94,3 +106,11 @@ def _shape(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape:
         else {name: bound.selected_types[name] for name in bound.totals.order}
     )
     return Shape(fingerprint, variables, computed, bound.partition, totals, positions_only)
+
+
+def _of_interest(
+    columns: Mapping[str, Type], paths: tuple[tuple[str, ...], ...] | None
+) -> Mapping[str, Type]:
+    if paths is None:
+        return columns
+    return {".".join(path): columns[".".join(path)] for path in paths}

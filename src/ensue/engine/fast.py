@@ -29,13 +29,12 @@ def find_fast(
     compact_always: bool = False,
 ) -> Enumerated:
     """Evaluate a query whose conditions are all about one event."""
-    keys, first = partition_keys(stream, bound)
+    keys, opens = partition_keys(stream, bound)
     batch = Batch(stream.table, _strings(stream.types), tally)
     alphabet = Alphabet(compiled.predicates)
-    if not any(isinstance(each, AtStart) for each in compiled.predicates):
-        first = None
+    asked = any(isinstance(each, AtStart) for each in compiled.predicates)
     streams = None if stream.streams is None else _strings(stream.streams)
-    symbols = alphabet.read(batch, streams, first)
+    symbols = alphabet.read(batch, streams, opens if asked else None)
     clocks, key_clocks = _clocks(bound, stream, keys)
     evaluator = Evaluator(
         Table(Determined(compiled)),

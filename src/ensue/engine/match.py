@@ -106,7 +106,10 @@ class Match:
         found = [y for each, y in self._found.match.computed if each == name]
         types = self._of.shape.computed[name]
         return [
-            {column: python_value(value, types[column]) for column, value in y.columns}
+            {
+                column: python_value(dict(y.columns).get(column), kind)
+                for column, kind in types.items()
+            }
             for y in sorted(found, key=lambda y: (y.end, y.place))
         ]
 
@@ -212,7 +215,7 @@ class Matches:
         names = [""] if self.shape.positions_only else list(self.shape.variables)
         pieces = [self._piece(each, events) for each in self.findings.columns(names)]
         if not pieces:
-            none = Columns(_NO_POSITIONS, _NO_POSITIONS, {name: _NO_LISTS for name in names})
+            none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, _NO_LISTS))
             pieces = [self._piece(none, events)]
         table = pa.concat_tables(pieces)
         return self._with_computed(table) if self.shape.computed else table
@@ -300,10 +303,15 @@ class Matches:
         self, positions: Sequence[int], paths: tuple[Path, ...] | None
     ) -> list[dict[str, Any]]:
         """Return rows of the stream as dicts."""
-        taken: list[dict[str, Any]] = (
-            self._payload(paths).take(pa.array(positions, pa.int64())).to_pylist()
-        )
-        return taken
+        taken = self._payload(paths).take(pa.array(positions, pa.int64()))
+        for index, column in enumerate(taken.schema):
+            if column.type == pa.timestamp(
+                "ns", column.type.tz if pa.types.is_timestamp(column.type) else None
+            ):
+                coarse = taken.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
+                taken = taken.set_column(index, column.name, coarse)
+        found: list[dict[str, Any]] = taken.to_pylist()
+        return found
 
     # identity
 

@@ -7,7 +7,7 @@ import warnings as python_warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ensue.analysis.bind import bind
 from ensue.analysis.bound import BoundQuery
@@ -44,7 +44,7 @@ class Query:
     def fingerprint(self) -> str:
         """A hash of what the query says, whatever its layout, and of its parameters."""
         told = [format_query(self.tree)]
-        told += [f"{name}={value!r}" for name, value in sorted(self.params.items())]
+        told += [f"{name}={_told(value)}" for name, value in sorted(self.params.items())]
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -86,6 +86,13 @@ class Query:
         return bind(self.tree, self.source, schema, self.params, clock)
 
 
+def _told(value: Any) -> str:
+    """Write a parameter so that it is the same in every process."""
+    if isinstance(value, set | frozenset):
+        return repr(sorted(map(repr, value)))
+    return repr(value.tolist() if hasattr(value, "tolist") else value)
+
+
 def compile(
     text: str,
     schema: object = None,
@@ -115,8 +122,18 @@ def compile(
     return Query(source, parsed, bound.schema, dict(params or {}), bound.warnings)
 
 
+@overload
+def run(text: str, events: object, *args: Any, **options: Any) -> Matches: ...
+
+
+@overload
 def run(
-    text: str,
+    text: Mapping[str, str], events: object, *args: Any, **options: Any
+) -> dict[str, Matches]: ...
+
+
+def run(
+    text: str | Mapping[str, str],
     events: object,
     type: str = "type",
     time: str | None = None,
@@ -127,11 +144,19 @@ def run(
     *,
     schema: object = None,
     params: Mapping[str, Any] | None = None,
-) -> Matches:
+) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
+
+    With {name: text} all the queries are compiled before the events are read, once for all.
 
     >>> run("SELECT * FROM S WHERE A ; B", [{"type": "A"}, {"type": "B"}]).count
     1
     """
-    query = compile(text, schema, params)
-    return query.run(events, type, time, time_unit, tiebreak, lateness, output)
+    options = (type, time, time_unit, tiebreak, lateness, output)
+    if isinstance(text, str):
+        return compile(text, schema, params).run(events, *options)
+    from ensue.engine.stream import read_once
+
+    queries = {name: compile(each, schema, params, name=name) for name, each in text.items()}
+    table = read_once(events)
+    return {name: query.run(table, *options) for name, query in queries.items()}

@@ -7,7 +7,7 @@ order where a lateness bound allows it, and from then on a row's index is its po
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -18,11 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.context import nearest
-from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
+from ensue.analysis.schema import OPEN, AttributePath, Schema, from_arrow_schema
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS, Type, from_arrow, joined
+from ensue.engine.convert import arrow_type
 from ensue.errors import EventError
 from ensue.io.events import open_events
 from ensue.predicates.values import to_nanoseconds
+from ensue.predicates.vectors import path_column
 
 _STREAM = "\0stream"
 """The column that remembers the stream of a row while streams are merged."""
@@ -48,8 +50,8 @@ class Stream:
     """Events in the order of their positions."""
 
     table: pa.Table
-    types: Sequence[str | None]
-    streams: Sequence[str] | None
+    types: pa.ChunkedArray
+    streams: pa.ChunkedArray | None
     times: np.ndarray
     """Units of an integer time column, nanoseconds of timestamps, or positions."""
     time_path: AttributePath | None
@@ -69,18 +71,21 @@ class Loaded:
 
     table: pa.Table
     closed: bool
-    types: list[str | None]
-    streams: list[str] | None
+    types: pa.ChunkedArray
+    streams: pa.ChunkedArray | None
 
     def schema(self) -> Schema:
         """Describe the columns."""
         return from_arrow_schema(self.table.schema, closed=self.closed)
 
 
-def load(events: object, sources: Sequence[str], options: Options) -> Loaded:
+def load(
+    events: object, sources: Sequence[str], options: Options, declared: Schema = OPEN
+) -> Loaded:
     """Read events, or several streams of events, into one table."""
+    columns = _declared_columns(declared)
     if not isinstance(events, Mapping):
-        table, closed = _read(events, None)
+        table, closed = _read(events, None, columns)
         return Loaded(table, closed, _types(table, sources, options), None)
     missing = [name for name in sources if name not in events]
     unknown = [name for name in events if name not in sources]
@@ -91,37 +96,70 @@ def load(events: object, sources: Sequence[str], options: Options) -> Loaded:
     tables, types, streams = [], [], []
     closed = True
     for name in sources:
-        table, fixed = _read(events[name], name)
+        table, fixed = _read(events[name], name, columns)
         closed = closed and fixed
         tables.append(table)
-        types += _types(table, [name], options)
-        streams += [name] * table.num_rows
+        types += _types(table, [name], options).chunks
+        streams.append(_repeated(name, table.num_rows))
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise EventError(f"the streams do not fit together: {error}") from error
-    return Loaded(whole, closed, types, streams)
+    return Loaded(
+        whole,
+        closed,
+        pa.chunked_array([chunk.cast(_NAMES) for chunk in types], _NAMES).unify_dictionaries(),
+        pa.chunked_array(streams, _NAMES).unify_dictionaries(),
+    )
 
 
-def _read(events: object, stream: str | None) -> tuple[pa.Table, bool]:
-    source = open_events(events, stream=stream)
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+
+
+def _repeated(name: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([name]))
+
+
+def _declared_columns(declared: Schema) -> dict[str, pa.DataType]:
+    """Return the declared types of plain columns, for inputs that have none of their own."""
+    columns: dict[str, pa.DataType] = {}
+    for attributes in (declared.common, *(declared.events or {}).values()):
+        for path, kind in attributes.items():
+            known = arrow_type(kind)
+            if len(path) == 1 and known is not None:
+                columns[path[0]] = known
+    return columns
+
+
+def _read(
+    events: object, stream: str | None, columns: Mapping[str, pa.DataType]
+) -> tuple[pa.Table, bool]:
+    source = open_events(events, stream=stream, types=columns)
     batches = [pa.Table.from_batches([batch]) for batch in source.batches]
     if not batches:
         return source.schema.empty_table(), source.closed
     return pa.concat_tables(batches, promote_options="default"), source.closed
 
 
-def _types(table: pa.Table, sources: Sequence[str], options: Options) -> list[str | None]:
+def read_once(events: object) -> object:
+    """Turn events that can be read only once into something that several queries can read."""
+    if isinstance(events, Mapping):
+        return {name: read_once(each) for name, each in events.items()}
+    if isinstance(events, Iterator):
+        return list(events)
+    return _read(events, None, {})[0] if hasattr(events, "read_next_batch") else events
+
+
+def _types(table: pa.Table, sources: Sequence[str], options: Options) -> pa.ChunkedArray:
     """Return the type of every event; without a type column it is the stream's name."""
     if options.type not in table.column_names:
         if options.type == "type" and len(sources) == 1:
-            return [sources[0]] * table.num_rows
+            return pa.chunked_array([_repeated(sources[0], table.num_rows)])
         raise EventError(_missing("type", options.type, table))
     column = table.column(options.type)
     if from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
         raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
-    names: list[str | None] = column.to_pylist()
-    return names
+    return column.cast(pa.string()) if pa.types.is_null(column.type) else column
 
 
 def _missing(role: str, name: str, table: pa.Table) -> str:
@@ -139,24 +177,26 @@ def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> 
     if time_path is None:
         if options.lateness is not None:
             raise EventError("lateness= needs a time column: pass time=")
-        if loaded.streams is not None and len(set(loaded.streams)) > 1:
+        if loaded.streams is not None and len(loaded.streams.unique()) > 1:
             raise EventError("merging several streams needs a time column: pass time=")
         times = rows
     else:
         times = _times(table, time_path)
         if options.lateness is not None:
-            rows, late = _reordered(table, times, time_path, tiebreak, options)
+            rows, late = _reordered(loaded, times, time_path, tiebreak, options)
         elif loaded.streams is not None:
-            _check_each_stream(times, loaded.streams, time_path)
+            for name, own in _by_stream(loaded.streams, len(times)):
+                column = column_at(table, time_path).take(own)
+                _check_order(times[own], column, time_path, f" of {name}")
             rows = np.argsort(times, kind="stable")
         else:
-            _check_order(times, time_path, "")
+            _check_order(times, column_at(table, time_path), time_path, "")
         times = times[rows]
     moved = not np.array_equal(rows, np.arange(table.num_rows))
     return Stream(
         table.take(rows) if moved else table,
-        [loaded.types[i] for i in rows] if moved else loaded.types,
-        None if loaded.streams is None else [loaded.streams[i] for i in rows],
+        loaded.types.take(rows) if moved else loaded.types,
+        None if loaded.streams is None else loaded.streams.take(rows),
         times,
         time_path,
         tiebreak,
@@ -164,32 +204,43 @@ def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> 
     )
 
 
-def _check_each_stream(times: np.ndarray, streams: list[str], path: AttributePath) -> None:
-    names = np.array(streams)
-    for name in dict.fromkeys(streams):
-        _check_order(times[names == name], path, f" of {name}")
+def _by_stream(streams: pa.ChunkedArray | None, count: int) -> list[tuple[str, np.ndarray]]:
+    """Return the rows of each stream, in the order of arrival."""
+    if streams is None:
+        return [("", np.arange(count))]
+    return [
+        (name, np.flatnonzero(pc.equal(streams.cast(pa.string()), name).to_numpy()))
+        for name in streams.unique().to_pylist()
+    ]
 
 
-def _check_order(times: np.ndarray, path: AttributePath, of_stream: str) -> None:
+def _check_order(
+    times: np.ndarray, column: pa.ChunkedArray, path: AttributePath, of_stream: str
+) -> None:
     back = np.flatnonzero(times[1:] < times[:-1])
     if len(back):
         row = int(back[0]) + 1
         raise EventError(
-            f"time goes back at row {row}{of_stream}: '{'.'.join(path)}' is {times[row]} after "
-            f"{times[row - 1]}; sort the events, or pass lateness= to have them put in order"
+            f"time goes back at row {row}{of_stream}: '{'.'.join(path)}' is {column[row]} after "
+            f"{column[row - 1]}; sort the events, or pass lateness= to have them put in order"
         )
 
 
 def _times(table: pa.Table, path: AttributePath) -> np.ndarray:
     """Return the time column as integers."""
-    column = column_at(table, path)
     name = ".".join(path)
+    if table.num_rows and path_column(table, path) is None:
+        raise EventError(_missing("time", name, table))
+    column = column_at(table, path)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise EventError(f"the time '{name}' of row {row} is NULL; every event needs a time")
     kind = column.type
     if pa.types.is_integer(kind):
-        units: np.ndarray = column.cast(pa.int64()).to_numpy()
+        try:
+            units: np.ndarray = column.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid as error:
+            raise EventError(f"a time '{name}' does not fit into 64 bits: {error}") from error
         return units
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return to_nanoseconds(column)
@@ -199,21 +250,16 @@ def _times(table: pa.Table, path: AttributePath) -> np.ndarray:
 
 
 def column_at(table: pa.Table, path: AttributePath) -> pa.ChunkedArray:
-    """Return a column, or a field of a struct column."""
-    column = table.column(path[0])
-    return column if len(path) == 1 else pc.struct_field(column, list(path[1:]))
-
-
-def has_path(table: pa.Table, path: AttributePath) -> bool:
-    """Tell whether a table has such a column or nested field."""
-    return from_arrow_schema(table.schema).type_of(path, None) is not None
+    """Return a column, or a field of a struct column; an attribute nobody has is NULL."""
+    column = path_column(table, path)
+    return pa.chunked_array([pa.nulls(table.num_rows)]) if column is None else column
 
 
 def _path(name: str, table: pa.Table, role: str) -> AttributePath:
     if name in table.column_names:
         return (name,)
     path = tuple(name.split("."))
-    if not has_path(table, path):
+    if path_column(table, path) is None:
         raise EventError(_missing(role, name, table))
     return path
 
@@ -224,18 +270,23 @@ def time_path(name: str, table: pa.Table) -> AttributePath:
 
 
 def _reordered(
-    table: pa.Table,
+    loaded: Loaded,
     times: np.ndarray,
     path: AttributePath,
     tiebreak: AttributePath | None,
     options: Options,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sort by (time, tiebreak, arrival); what comes too late stays out and is returned apart."""
+    """Sort by (time, tiebreak, arrival); what comes too late stays out and is returned apart.
+
+    Late is what comes after an event of the same stream that is more than the bound ahead.
+    """
     assert options.lateness is not None
+    table = loaded.table
     bound = lateness_in_units(options.lateness, column_at(table, path).type, options.time_unit)
-    seen = np.maximum.accumulate(times) if len(times) else times
-    latest = np.concatenate([times[:1], seen[:-1]])
-    on_time = times >= latest - bound
+    on_time = np.ones(len(times), bool)
+    for _, own in _by_stream(loaded.streams, len(times)):
+        latest = np.maximum.accumulate(times[own])
+        on_time[own] = times[own] >= latest - bound
     rows = np.flatnonzero(on_time)
     keys = {"time": pa.array(times[rows]), "row": pa.array(rows)}
     sorting = [("time", "ascending")]

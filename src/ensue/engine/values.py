@@ -11,10 +11,11 @@ def to_events(stream: Stream) -> list[Event]:
     """Return a stream's rows as events: instants in nanoseconds, NaN as NULL."""
     table = stream.table
     columns = {name: python_values(table.column(name)) for name in table.column_names}
-    streams = stream.streams
+    types = stream.types.to_pylist()
+    streams = None if stream.streams is None else stream.streams.to_pylist()
     return [
         Event(
-            stream.types[row],
+            types[row],
             {name: values[row] for name, values in columns.items()},
             int(stream.times[row]),
             None if streams is None else streams[row],

@@ -288,12 +288,13 @@ def _window_without_unit(stumble: Stumble) -> Diagnostic | None:
         return None
     if word.kind not in ("WITHIN", "EVERY"):
         return None
+    counts = word.kind == "WITHIN" and number.kind == "INTEGER"
     return Diagnostic(
         "E128",
         number.span,
         f"{word.kind} {number.text} of what?",
         f"write {number.text} SECONDS, {number.text} MINUTES, …"
-        + (f", {number.text} EVENTS or {number.text} [attribute]" if word.kind == "WITHIN" else ""),
+        + (f", {number.text} EVENTS or {number.text} [attribute]" if counts else ""),
         Fix(number.span, f"{number.text} SECONDS"),
     )
 

@@ -15,7 +15,7 @@ def format_query(query: tree.Query) -> str:
     """Write a query, one clause a line.
 
     >>> from ensue.language.parser import parse
-    >>> print(format_query(parse("select * from S where (A;B)+ within 1 minute")))
+    >>> print(format_query(parse("select * from S where (A;B)+ within 1 MINUTE")))
     SELECT *
     FROM S
     WHERE (A ; B)+

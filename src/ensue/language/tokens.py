@@ -150,7 +150,7 @@ def _token(kind: str, text: str, span: Span, source: Source) -> Token:
         case "PARAMETER":
             return Token(kind, text, text[1:], span)
         case "INTEGER":
-            if len(text) > 19 or int(text) >= _INT64:
+            if len(text) > 19 or int(text) > _INT64:
                 raise CeqlSyntaxError(_too_large(text, span), source)
             return Token(kind, text, int(text), span)
         case "DECIMAL":

@@ -71,6 +71,8 @@ def mean(values: Sequence[Value]) -> Value:
 def _deviation(numbers: list[float]) -> float | None:
     if len(numbers) < 2:
         return None
+    if not all(map(math.isfinite, numbers)):
+        return None
     result = statistics.stdev(numbers)
     return result if math.isfinite(result) else None
 

@@ -108,7 +108,7 @@ def _arithmetic(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def apply(left: Any, right: Any) -> Any:
         try:
             return compute(_real(left), _real(right))
-        except (ZeroDivisionError, OverflowError):
+        except (ZeroDivisionError, OverflowError, ValueError):
             return None
 
     return apply
@@ -128,7 +128,7 @@ def _remainder(left: Any, right: Any) -> Any:
 def _round(value: Any) -> Any:
     """Round half away from zero."""
     value = _real(value)
-    if isinstance(value, int):
+    if isinstance(value, int) or not math.isfinite(value):
         return value
     whole = math.floor(abs(value))
     if abs(value) - whole >= 0.5:
@@ -139,7 +139,8 @@ def _round(value: Any) -> Any:
 def _whole(compute: Callable[[float], int]) -> Callable[[Any], Any]:
     def apply(value: Any) -> Any:
         value = _real(value)
-        return value if isinstance(value, int) else float(compute(value))
+        whole = isinstance(value, int) or not math.isfinite(value)
+        return value if whole else float(compute(value))
 
     return apply
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise, product
 from typing import Any, NamedTuple
 
-from ensue.analysis.bound import Column, Totals, Window
+from ensue.analysis.bound import Column, Interval, Totals, Window
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Attribute, EventType, Value
 from ensue.logic import formula as f
@@ -33,7 +33,9 @@ class Event:
     stream: str | None = None
 
     def value(self, path: tuple[str, ...]) -> Value:
-        """Return an attribute, NULL where it is absent."""
+        """Return an attribute, NULL where it is absent; `type` is the event's type."""
+        if path == ("type",):
+            return self.type
         found: Any = self.attributes
         for name in path:
             if not isinstance(found, Mapping):
@@ -202,12 +204,16 @@ class Reference:
     # aggregation
 
     def _aggregated(self, c: ComplexEvent, formula: f.Aggregate) -> ComplexEvent:
-        columns = tuple(
-            (column.name, aggregate(column.function, self.column_values(c, column)))
-            for column in formula.columns
-        )
+        columns = tuple((column.name, self._total(c, column)) for column in formula.columns)
         event = Computed(formula.place, c.end, columns)
         return ComplexEvent(c.start, c.end, c.bindings, c.computed | {(formula.variable, event)})
+
+    def _total(self, c: ComplexEvent, column: Column) -> Value:
+        values = self.column_values(c, column)
+        result = aggregate(column.function, values)
+        if result is None and values and not (column.function == "stddev" and len(values) < 2):
+            self.tally.nulls += 1
+        return result
 
     def column_values(self, c: ComplexEvent, column: Column) -> list[Value]:
         """Return the values that a column aggregates: not NULL, in order."""
@@ -314,8 +320,7 @@ class Plan:
     consume: str = "NONE"
     limit: int | None = None
     totals: Totals | None = None
-    every: int | None = None
-    """The length of an interval in units of time."""
+    every: Interval | None = None
     positions_only: bool = False
 
 
@@ -444,8 +449,9 @@ def _rows(
         if plan.every is None:
             groups[each.match.end, time, each.key].append(each)
         else:
-            interval = time // plan.every * plan.every
-            groups[interval, interval, each.key].append(each)
+            number = time * plan.every.unit // plan.every.length
+            start = number * plan.every.length // plan.every.unit
+            groups[number, start, each.key].append(each)
     return [
         Row(group[0].match.end, time, _totals(totals, group, whole))
         for (_, time, _), group in groups.items()

@@ -29,7 +29,7 @@ from ensue.predicates.values import python_values
 from ensue.predicates.vectors import (
     Numbers,
     Strings,
-    Unsupported,
+    UnsupportedError,
     Vector,
     nulls,
     path_column,
@@ -73,7 +73,7 @@ class Batch:
         """Tell for which events a predicate is true."""
         try:
             found = self.compute(predicate)
-        except Unsupported:
+        except UnsupportedError:
             found = self._one_by_one(predicate)
         assert isinstance(found, Numbers)
         values = found.values.astype(bool, copy=False)
@@ -118,7 +118,7 @@ class Batch:
                 return self._constant(value)
             case Attribute(path=path, type=kind):
                 if kind is Type.DECIMAL:
-                    raise Unsupported("decimals")
+                    raise UnsupportedError("decimals")
                 return self.vector(path)
             case EventType():
                 return self.types
@@ -143,14 +143,14 @@ class Batch:
     def _numbers(self, expression: Expression) -> Numbers:
         found = self.compute(expression)
         if isinstance(found, Strings):
-            raise Unsupported("a string among numbers")
+            raise UnsupportedError("a string among numbers")
         return found
 
     def _constant(self, value: Value) -> Numbers:
         if value is None:
             return nulls(self.length)
         if not isinstance(value, bool | int | float):
-            raise Unsupported("a constant that is no number")
+            raise UnsupportedError("a constant that is no number")
         return Numbers(np.broadcast_to(np.asarray(value), self.length))
 
     def _one_of(self, expression: OneOf) -> Numbers:
@@ -257,7 +257,7 @@ class Batch:
             return _spread(operand, pc.utf8_length(operand.distinct), np.int64)
         piece = arguments[1]
         if not isinstance(piece, Constant):
-            raise Unsupported(f"{name} of two columns")
+            raise UnsupportedError(f"{name} of two columns")
         if not isinstance(piece.value, str):
             return nulls(self.length)
         function = {"starts_with": pc.starts_with, "ends_with": pc.ends_with}.get(name)
@@ -277,7 +277,8 @@ def _spread(operand: Strings, answers: pa.Array, kind: Any = np.bool_) -> Number
 def _both(left: np.ndarray | None, right: np.ndarray | None) -> np.ndarray | None:
     if left is None or right is None:
         return right if left is None else left
-    return left & right
+    both: np.ndarray = left & right
+    return both
 
 
 def _logical(name: str, operands: list[Numbers]) -> Numbers:
@@ -299,9 +300,9 @@ def _logical(name: str, operands: list[Numbers]) -> Numbers:
 def _refuse_inexact(left: np.ndarray, right: np.ndarray) -> None:
     """Large integers beside doubles are compared exactly, one by one."""
     for a, b in ((left, right), (right, left)):
-        if a.dtype == np.int64 and b.dtype == np.float64 and len(a):
-            if max(int(a.max()), -int(a.min())) > _EXACT:
-                raise Unsupported("integers beyond 2^53 beside doubles")
+        mixed = a.dtype == np.int64 and b.dtype == np.float64
+        if mixed and max(int(a.max(initial=0)), -int(a.min(initial=0))) > _EXACT:
+            raise UnsupportedError("integers beyond 2^53 beside doubles")
 
 
 def _among(values: np.ndarray, wanted: frozenset[Value]) -> np.ndarray:
@@ -309,12 +310,12 @@ def _among(values: np.ndarray, wanted: frozenset[Value]) -> np.ndarray:
         return np.isin(values, [v for v in wanted if isinstance(v, bool)])
     numbers = [v for v in wanted if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < len(wanted):
-        raise Unsupported("decimals")
+        raise UnsupportedError("decimals")
     if values.dtype == np.int64:
         whole = [int(v) for v in numbers if int(v) == v and -(2**63) <= v < 2**63]
-        return pc.is_in(pa.array(values), value_set=pa.array(whole, pa.int64())).to_numpy(
-            zero_copy_only=False
-        )
+        among = pc.is_in(pa.array(values), value_set=pa.array(whole, pa.int64()))
+        found: np.ndarray = among.to_numpy(zero_copy_only=False)
+        return found
     exact = [float(v) for v in numbers if float(v) == v]
     return np.isin(values, exact)
 
@@ -373,7 +374,7 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> Computed:
 
 def _fits(left: np.ndarray, right: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     """Tell where a product of integers fits into 64 bits; close calls are computed exactly."""
-    fits = np.abs(estimate) < 9.2e18
+    fits: np.ndarray = np.abs(estimate) < 9.2e18
     for row in np.flatnonzero(~fits & (np.abs(estimate) < 9.3e18)):
         fits[row] = -(2**63) <= int(left[row]) * int(right[row]) < 2**63
     return fits

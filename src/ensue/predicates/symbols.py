@@ -15,7 +15,7 @@ import numpy as np
 from ensue.analysis.expressions import Attribute, EventType, subexpressions
 from ensue.automata.build import AtStart, Predicate, TypeTest
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.vectors import Strings
+from ensue.predicates.vectors import Strings, UnsupportedError
 
 _DENSE = 1 << 20
 """Up to so many combinations are numbered by a table, beyond by sorting."""
@@ -43,7 +43,8 @@ class Alphabet:
         for classes in self._classes(batch, streams, first):
             found = _joined(found, classes)
         numbers = np.array([self._number(bits) for bits in found.bits], np.int32)
-        return numbers[found.numbers]
+        symbols: np.ndarray = numbers[found.numbers]
+        return symbols
 
     def _number(self, bits: int) -> int:
         number = self._numbers.setdefault(bits, len(self.bits))
@@ -110,7 +111,10 @@ def _only_string_column(predicate: Predicate, batch: Batch) -> tuple[str, ...] |
     if len(paths) != 1 or any(isinstance(each, EventType) for each in parts):
         return None
     (path,) = paths
-    return path if isinstance(batch.vector(path), Strings) else None
+    try:
+        return path if isinstance(batch.vector(path), Strings) else None
+    except UnsupportedError:
+        return None
 
 
 def _bits(tests: list[tuple[int, Predicate]], name: str | None, stream: str | None) -> int:

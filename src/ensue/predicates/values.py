@@ -9,7 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ensue.analysis.types import NANOSECONDS, TIME_UNITS
 from ensue.errors import EventError
+
+_UNITS = TIME_UNITS
+_DAY = NANOSECONDS["DAY"]
 
 
 def to_nanoseconds(column: pa.ChunkedArray) -> np.ndarray:
@@ -31,9 +35,13 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         names = [kind.field(index).name for index in range(kind.num_fields)]
         return [dict(zip(names, row, strict=True)) for row in zip(*children, strict=True)]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        nanoseconds = to_nanoseconds(column.drop_null())
-        known = iter(nanoseconds.tolist())
-        return [next(known) if valid else None for valid in column.is_valid().to_pylist()]
+        unit = (
+            _DAY
+            if pa.types.is_date32(kind)
+            else _UNITS["ms" if pa.types.is_date64(kind) else kind.unit]
+        )
+        numbers = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_pylist()
+        return [None if number is None else number * unit for number in numbers]
     if pa.types.is_duration(kind):
         column = column.cast(pa.duration("ns")).cast(pa.int64())
     values: list[Any] = column.to_pylist()

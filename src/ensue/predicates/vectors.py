@@ -38,13 +38,14 @@ class Strings:
 
     def take(self, answers: np.ndarray) -> np.ndarray:
         """Spread answers about the distinct strings over the rows."""
-        return answers[self.codes]
+        spread: np.ndarray = answers[self.codes]
+        return spread
 
 
 Vector = Numbers | Strings
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """There is no vectorised way to compute this; it is done value by value."""
 
 
@@ -67,7 +68,7 @@ def vector_of(column: pa.ChunkedArray) -> Vector:
         return Numbers(numbers.values, numbers.is_valid() & ~nan) if nan.any() else numbers
     if pa.types.is_null(kind):
         return nulls(len(column))
-    raise Unsupported(str(kind))
+    raise UnsupportedError(str(kind))
 
 
 def nulls(length: int) -> Numbers:
@@ -79,7 +80,7 @@ def _as_nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return column.cast(pa.timestamp("ns")).cast(pa.int64())
     except pa.ArrowInvalid as error:
-        raise Unsupported(str(error)) from error
+        raise UnsupportedError(str(error)) from error
 
 
 def _numbers(column: pa.ChunkedArray, plain: pa.ChunkedArray, kind: Any) -> Numbers:
@@ -91,9 +92,8 @@ def _numbers(column: pa.ChunkedArray, plain: pa.ChunkedArray, kind: Any) -> Numb
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
 
 
 def _strings(column: pa.ChunkedArray) -> Vector:

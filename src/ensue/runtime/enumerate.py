@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.runtime.jit import helper, kernel
-from ensue.runtime.layout import NOTHING, UNION, Graph
+from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
 HIT, DEPTH, LISTED, CURSORS = range(4)
 """Where a walk is: the hit, the size of its stack, how many matches of the hit are listed."""
@@ -40,14 +40,17 @@ class Found(NamedTuple):
 
 
 @helper
-def alive(graph, node, edge, floor):  # type: ignore[no-untyped-def]
+def alive(graph: Graph, node: int, edge: int, floor: int) -> bool:
     """Tell whether something below a node starts inside the window."""
     start = graph.start[node]
-    return start >= floor and graph.start_clock[start] >= edge
+    inside: bool = start >= floor and graph.start_clock[start] >= edge
+    return inside
 
 
 @kernel
-def list_matches(graph: Graph, roots, edges, floors, limit, walk: Walk, found: Found):  # type: ignore[no-untyped-def]
+def list_matches(
+    graph: Graph, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
+) -> int:
     """List matches until all are listed or `found` is full; return how many."""
     count = 0
     filled = 0
@@ -110,7 +113,15 @@ def list_matches(graph: Graph, roots, edges, floors, limit, walk: Walk, found: F
 
 
 @kernel
-def count_matches(graph: Graph, roots, edges, floors, patience, counts, estimates):  # type: ignore[no-untyped-def]
+def count_matches(
+    graph: Graph,
+    roots: Array,
+    edges: Array,
+    floors: Array,
+    patience: int,
+    counts: Array,
+    estimates: Array,
+) -> None:
     """Count the matches of every hit.
 
     Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
@@ -151,18 +162,26 @@ def count_matches(graph: Graph, roots, edges, floors, patience, counts, estimate
         size = 0.0
         ways[roots[hit]] = 1
         sizes[roots[hit]] = 1.0
-        for node in range(roots[hit], -1, -1):
+        pending = 1
+        node = roots[hit] + 1
+        while pending > 0:
+            node -= 1
             if sizes[node] == 0.0:
                 continue
+            pending -= 1
             if graph.label[node] == 0:
                 total += ways[node]
                 size += sizes[node]
             else:
                 left = graph.left[node]
+                if sizes[left] == 0.0:
+                    pending += 1
                 ways[left] += ways[node]
                 sizes[left] += sizes[node]
                 right = graph.right[node]
                 if right != NOTHING and alive(graph, right, edge, floor):
+                    if sizes[right] == 0.0:
+                        pending += 1
                     ways[right] += ways[node]
                     sizes[right] += sizes[node]
             ways[node] = 0
@@ -172,7 +191,7 @@ def count_matches(graph: Graph, roots, edges, floors, patience, counts, estimate
 
 
 @kernel
-def count_bound(found_label, offset, masks, bit, lengths):  # type: ignore[no-untyped-def]
+def count_bound(found_label: Array, offset: Array, masks: Array, bit: int, lengths: Array) -> None:
     """Count, for each match, the events bound to a variable."""
     for match in range(lengths.shape[0]):
         count = 0
@@ -183,7 +202,7 @@ def count_bound(found_label, offset, masks, bit, lengths):  # type: ignore[no-un
 
 
 @kernel
-def pick_bound(found_label, position, masks, bit, picked):  # type: ignore[no-untyped-def]
+def pick_bound(found_label: Array, position: Array, masks: Array, bit: int, picked: Array) -> None:
     """Copy the positions bound to a variable, match by match."""
     at = 0
     for i in range(position.shape[0]):

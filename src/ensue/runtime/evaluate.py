@@ -9,7 +9,6 @@ active states alone.
 
 from __future__ import annotations
 
-
 from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
     DONE,
@@ -26,6 +25,7 @@ from ensue.runtime.layout import (
     STAY,
     UNION,
     UNKNOWN,
+    Array,
     Graph,
     Hits,
     Slots,
@@ -36,9 +36,11 @@ CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
 
 
 @helper
-def add_node(graph, counters, label, left, right, position, start):  # type: ignore[no-untyped-def]
+def add_node(
+    graph: Graph, counters: Array, label: int, left: int, right: int, position: int, start: int
+) -> int:
     """Append a node and return its number."""
-    node = counters[NODES]
+    node: int = counters[NODES]
     counters[NODES] = node + 1
     graph.label[node] = label
     graph.left[node] = left
@@ -49,7 +51,7 @@ def add_node(graph, counters, label, left, right, position, start):  # type: ign
 
 
 @helper
-def join(graph, counters, a, b):  # type: ignore[no-untyped-def]
+def join(graph: Graph, counters: Array, a: int, b: int) -> int:
     """Return the union of two nodes, the one with the later start on the left."""
     if graph.start[a] < graph.start[b]:
         a, b = b, a
@@ -57,21 +59,21 @@ def join(graph, counters, a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def evaluate(  # type: ignore[no-untyped-def]
+def evaluate(
     tables: Tables,
     graph: Graph,
     slots: Slots,
-    counters,
+    counters: Array,
     hits: Hits,
-    scratch,
-    symbols,
-    clocks,
-    keys,
-    first_position,
-    begin,
-    window,
-    consume,
-):
+    scratch: Array,
+    symbols: Array,
+    clocks: Array,
+    keys: Array,
+    first_position: int,
+    begin: int,
+    window: int,
+    consume: int,
+) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
     keyed = keys.shape[0] > 0
     for event in range(begin, symbols.shape[0]):
@@ -234,7 +236,7 @@ def evaluate(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_ordinals(keys, counts, ordinals):  # type: ignore[no-untyped-def]
+def count_ordinals(keys: Array, counts: Array, ordinals: Array) -> None:
     """Give each event its number within its key, going on from `counts`."""
     for event in range(keys.shape[0]):
         key = keys[event]

@@ -265,8 +265,9 @@ class Evaluator:
     ) -> tuple[Graph, np.ndarray, np.ndarray]:
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
         graph, count, roots, floors = extract(self.graph, nodes, starts, roots, edges, floors)
-        cut = [each[:count] for each in graph[:5]]
-        return Graph(*cut, graph.start_position, graph.start_clock), roots, floors
+        nodes_only = dict.fromkeys(("label", "left", "right", "position", "start"))
+        cut = graph._replace(**{name: getattr(graph, name)[:count] for name in nodes_only})
+        return cut, roots, floors
 
     def _compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""

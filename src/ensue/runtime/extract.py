@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from ensue.runtime.jit import kernel
-from ensue.runtime.layout import NOTHING, UNION, Graph
+from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
 
 @kernel
-def extract(graph: Graph, nodes, starts, roots, edges, floors):  # type: ignore[no-untyped-def]
+def extract(
+    graph: Graph, nodes: int, starts: int, roots: Array, edges: Array, floors: Array
+) -> tuple[Graph, int, Array, Array]:
     """Return the graph below the roots, and the roots' new numbers."""
     marked = np.zeros(nodes, np.bool_)
     edge = np.zeros(nodes, np.int64)

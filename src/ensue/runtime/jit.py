@@ -21,6 +21,8 @@ import numba
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_config: Any = numba.config
+
 CHECKED = bool(os.environ.get("ENSUE_CHECK_BOUNDS"))
 
 
@@ -48,31 +50,29 @@ FOLDER = _cache_folder()
 
 def kernel(function: _Function) -> _Function:
     """Compile a kernel at its first call, or load it from disk."""
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return function
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(FOLDER)
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(FOLDER)
     try:
-        compiled: _Function = numba.njit(
-            cache=True, nogil=True, boundscheck=CHECKED, error_model="numpy"
-        )(function)
-        return compiled
+        return _compile(function, cache=True, nogil=True)
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def helper(function: _Function) -> _Function:
     """Compile a small function into the kernels that call it."""
-    if numba.config.DISABLE_JIT:
-        return function
-    compiled: _Function = numba.njit(inline="always", boundscheck=CHECKED, error_model="numpy")(
-        function
-    )
+    return function if _config.DISABLE_JIT else _compile(function, inline="always")
+
+
+def _compile(function: _Function, **options: Any) -> _Function:
+    jit: Any = numba.njit
+    compiled: _Function = jit(boundscheck=CHECKED, error_model="numpy", **options)(function)
     return compiled
 
 
 def announce() -> None:
     """Say on the terminal that the kernels are about to be compiled, if they are."""
-    if numba.config.DISABLE_JIT or any(FOLDER.glob("*.nbi")) or not sys.stderr.isatty():
+    if _config.DISABLE_JIT or any(FOLDER.glob("*.nbi")) or not sys.stderr.isatty():
         return
     sys.stderr.write("Ensue compiles its kernels; this happens once and takes some seconds.\n")

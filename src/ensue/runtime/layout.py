@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+Array = np.ndarray
+
 UNKNOWN, STAY, DEAD = -1, -2, -3
 """Cells of the table: not worked out yet, the state stays as it is, all runs in it end."""
 
