@@ -49,7 +49,7 @@ class Determined:
         """Return what happens in a state at an event with this symbol, by ascending label."""
         known = self._cells.get((state, symbol))
         if known is None:
-            known = self._cells[state, symbol] = self._work_out(state, _asking(symbol))
+            known = self._cells[state, symbol] = self.work_out(state, _asking(symbol))
         return known
 
     @property
@@ -57,7 +57,8 @@ class Determined:
         """How many states have been discovered, the start included."""
         return len(self.contents)
 
-    def _work_out(self, state: int, holds: Holds) -> Cell:
+    def work_out(self, state: int, holds: Holds) -> Cell:
+        """Determine a step anew, asking `holds` about the predicates that matter."""
         targets: dict[int, tuple[bool, set[State]]] = {}
         machine = self.compiled.machine
         sources: list[Moves]

@@ -10,6 +10,7 @@ import typer
 
 from ensue.cli.check import check
 from ensue.cli.demo import demo
+from ensue.cli.explain import explain
 from ensue.cli.generate import generate
 from ensue.cli.run import run
 from ensue.cli.terminal import say, silence_output
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(run)
+app.command()(explain)
 app.add_typer(generate, name="generate")
 app.command()(demo)
 

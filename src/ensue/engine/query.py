@@ -20,6 +20,7 @@ from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
 
 if TYPE_CHECKING:
+    from ensue.automata.draw import Drawing
     from ensue.engine.match import Matches
 
 Output = Literal["bindings", "positions"]
@@ -80,6 +81,19 @@ class Query:
 
         options = Options(type, time, time_unit, tiebreak, lateness)
         return find_matches(self, events, options, positions_only=output == "positions")
+
+    def explain(self) -> str:
+        """Tell what the query becomes and what that means for its cost."""
+        from ensue.engine.explain import explain
+
+        return explain(self.bind(self.schema, Clock()))
+
+    @property
+    def automaton(self) -> Drawing:
+        """The query's automaton, to be drawn by to_dot() or to_mermaid()."""
+        from ensue.engine.explain import automaton_of
+
+        return automaton_of(self.bind(self.schema, Clock()))
 
     def bind(self, schema: Schema, clock: Clock) -> BoundQuery:
         """Bind the query to what is known of some events."""

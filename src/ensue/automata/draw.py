@@ -1,0 +1,174 @@
+"""Pictures of automata: Graphviz and Mermaid, edges labelled by predicates.
+
+An automaton is explored by asking: a step is worked out again and again, each time with other
+answers to the predicates it asks about, until all answers have been given. So an edge names just
+the predicates that matter there, however many the query has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ensue.automata.build import Compiled, TypeTest
+from ensue.automata.determine import START, Cell, Determined
+from ensue.automata.words import predicate_text
+
+MOST_STATES = 60
+"""Larger automata are drawn as far as this, with a note."""
+
+Answers = tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A step from one state to another; target -1 is an end without a way on."""
+
+    source: int
+    target: int
+    label: str
+    final: bool
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The deterministic automaton of a query, as far as it was explored."""
+
+    states: int
+    edges: tuple[Edge, ...]
+    complete: bool
+
+    def to_dot(self) -> str:
+        """Write the automaton for Graphviz."""
+        lines = ["digraph automaton {", "  rankdir=LR;", '  node [shape=circle, label=""];']
+        lines.append('  start [label="start"];')
+        lines.append('  match [shape=doublecircle, label="match"];')
+        lines += [f'  q{state} [label="{state}"];' for state in range(1, self.states)]
+        for source, target, texts in self._drawn():
+            label = "\\n".join(text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+            lines.append(f'  {source} -> {target} [label="{label}"];')
+        return "\n".join([*lines, "}"])
+
+    def to_mermaid(self) -> str:
+        """Write the automaton for Mermaid."""
+        lines = ["flowchart LR", "  start((start))", "  match(((match)))"]
+        lines += [f"  q{state}(({state}))" for state in range(1, self.states)]
+        for source, target, texts in self._drawn():
+            label = "<br>".join(text.replace('"', "#quot;") for text in texts)
+            lines.append(f'  {source} -->|"{label}"| {target}')
+        return "\n".join(lines)
+
+    def _drawn(self) -> list[tuple[str, str, list[str]]]:
+        """Return the arrows, those with the same ends together."""
+        arrows: dict[tuple[str, str], list[str]] = {}
+        for edge in self.edges:
+            source = "start" if edge.source == START else f"q{edge.source}"
+            text = " and ".join(edge.conditions) or "any event"
+            text += f" / {edge.label}" if edge.label else ""
+            targets = ["match"] if edge.final else []
+            targets += [f"q{edge.target}"] if edge.target >= 0 else []
+            for target in targets:
+                arrows.setdefault((source, target), []).append(text)
+        return [(source, target, texts) for (source, target), texts in arrows.items()]
+
+
+def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
+    """Explore the deterministic automaton of a machine."""
+    determined = Determined(compiled)
+    explorer = _Explorer(compiled, determined)
+    state = 0
+    while state < min(determined.size, most_states):
+        explorer.visit(state)
+        state += 1
+    edges = [edge for edge in explorer.edges if edge.target < state]
+    return Drawing(state, tuple(edges), complete=state == determined.size)
+
+
+@dataclass(slots=True)
+class _Explorer:
+    compiled: Compiled
+    determined: Determined
+    edges: list[Edge] = field(default_factory=list)
+
+    def visit(self, state: int) -> None:
+        """Find the edges of a state; what only waits is left out."""
+        found: dict[tuple[int, int, bool], list[Answers]] = {}
+        for answers, cell in self._explore(state):
+            for step in cell:
+                if step.label or step.final or step.state != state:
+                    key = (step.state, step.label, step.final)
+                    found.setdefault(key, []).append(answers)
+        for (target, label, final), every in found.items():
+            for answers in _merged(every):
+                conditions = self._words(answers)
+                self.edges.append(Edge(state, target, self._names(label), final, conditions))
+
+    def _explore(self, state: int) -> Iterator[tuple[Answers, Cell]]:
+        """Work out a step under all answers that can be given together."""
+        waiting: list[dict[int, bool]] = [{}]
+        while waiting:
+            given = waiting.pop()
+            asked = dict(given)
+
+            def holds(number: int, asked: dict[int, bool] = asked) -> bool:
+                if number not in asked:
+                    asked[number] = self._implied(number, asked) is not False
+                return asked[number]
+
+            cell = self.determined.work_out(state, holds)
+            chosen = dict(given)
+            for number, answer in list(asked.items()):
+                if number in given:
+                    continue
+                if answer and self._implied(number, chosen) is None:
+                    waiting.append({**chosen, number: False})
+                chosen[number] = answer
+            yield tuple(sorted(asked.items())), cell
+
+    def _implied(self, number: int, known: dict[int, bool]) -> bool | None:
+        """Tell what is certain about a predicate: an event has one type only."""
+        test = self.compiled.predicates[number]
+        if number in known:
+            return known[number]
+        if isinstance(test, TypeTest) and test.type is not None:
+            for other, answer in known.items():
+                rival = self.compiled.predicates[other]
+                if answer and isinstance(rival, TypeTest) and rival.type not in (None, test.type):
+                    return False
+        return None
+
+    def _words(self, answers: Answers) -> tuple[str, ...]:
+        predicates = self.compiled.predicates
+        yes = [predicates[number] for number, answer in answers if answer]
+        typed = any(isinstance(each, TypeTest) for each in yes)
+        words = [predicate_text(each) for each in yes]
+        for number, answer in answers:
+            predicate = predicates[number]
+            if not answer and not (typed and isinstance(predicate, TypeTest)):
+                words.append(f"not {predicate_text(predicate)}")
+        return tuple(words)
+
+    def _names(self, label: int) -> str:
+        bound = [name for bit, name in enumerate(self.compiled.variables) if label >> bit & 1]
+        return ", ".join(bound)
+
+
+def _merged(every: list[Answers]) -> list[Answers]:
+    """Drop answers that do not matter: two lists that differ in one answer become one."""
+    pending = {frozenset(answers) for answers in every}
+    changed = True
+    while changed:
+        changed = False
+        for answers in sorted(pending, key=sorted):
+            for number, answer in answers:
+                twin = answers - {(number, answer)} | {(number, not answer)}
+                if twin in pending:
+                    pending -= {answers, twin}
+                    pending.add(answers - {(number, answer)})
+                    changed = True
+                    break
+            if changed:
+                break
+    return [tuple(sorted(answers)) for answers in sorted(pending, key=sorted)]
+

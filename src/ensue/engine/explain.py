@@ -1,0 +1,107 @@
+"""What a query becomes, and what that means for its cost, in words."""
+
+from __future__ import annotations
+
+from ensue.analysis.bound import BoundQuery
+from ensue.automata.build import Compiled, NotUnaryError, compile_formula
+from ensue.automata.draw import Drawing, draw
+from ensue.automata.words import predicate_text
+from ensue.errors import EnsueError
+from ensue.language.printer import format_query
+from ensue.logic.build import to_formula
+from ensue.logic.formula import Formula, Select, Sequence, Unless, describe, subformulas
+
+
+def explain(bound: BoundQuery) -> str:
+    """Tell the formula, the predicates, the automaton, the cost and what can run in parallel."""
+    formula = to_formula(bound)
+    parts = [
+        ("query", format_query(bound.tree)),
+        ("formula", describe(formula)),
+        *_machine_parts(bound, formula),
+        ("in parallel", _parallel(bound, formula)),
+    ]
+    return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in parts)
+
+
+def automaton_of(bound: BoundQuery) -> Drawing:
+    """Return the automaton of a query, to be drawn."""
+    try:
+        return draw(compile_formula(to_formula(bound)))
+    except NotUnaryError as error:
+        raise EnsueError(f"there is no automaton yet for {error}") from error
+
+
+def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]:
+    if bound.totals is not None:
+        return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
+    try:
+        compiled = compile_formula(formula)
+    except NotUnaryError as error:
+        reason = f"by definition, because of {error}: slow, for small streams only"
+        return [("evaluation", reason)]
+    drawing = draw(compiled)
+    return [
+        ("predicates", _predicates(compiled)),
+        ("automaton", _automaton(drawing)),
+        ("cost", _cost(bound, drawing)),
+    ]
+
+
+def _predicates(compiled: Compiled) -> str:
+    if not compiled.predicates:
+        return "none: every event will do"
+    lines = [f"{number}  {predicate_text(each)}" for number, each in enumerate(compiled.predicates)]
+    return "\n".join(lines)
+
+
+def _automaton(drawing: Drawing) -> str:
+    lines = []
+    for edge in drawing.edges:
+        source = "start" if edge.source == 0 else str(edge.source)
+        target = " and ".join(
+            ["match"] * edge.final + [str(edge.target)] * (edge.target >= 0)
+        )
+        bound = f" / {edge.label}" if edge.label else ""
+        lines.append(f"{source} -> {target}:  {' and '.join(edge.conditions) or 'any event'}{bound}")
+    if not drawing.complete:
+        lines.append(f"… and more: only the first {drawing.states} states are shown")
+    return "\n".join(lines)
+
+
+def _cost(bound: BoundQuery, drawing: Drawing) -> str:
+    states = f"{drawing.states - 1}" if drawing.complete else f"more than {drawing.states - 1}"
+    lines = [
+        f"An event visits at most {states} states, whatever the window and the number of partial "
+        "matches."
+    ]
+    if bound.window is None:
+        lines.append("Without WITHIN every start stays alive: memory grows with the stream.")
+    else:
+        lines.append("Memory is bounded by what starts within the window.")
+    if bound.partition:
+        lines.append("Every key has states of its own; keys without partial matches cost nothing.")
+    return "\n".join(lines)
+
+
+def _parallel(bound: BoundQuery, formula: Formula) -> str:
+    if bound.consume == "ANY":
+        return "no: CONSUME BY ANY makes every match depend on all before it"
+    if bound.partition:
+        keys = ", ".join(".".join(path) for path in bound.partition)
+        return f"by key ({keys}): keys never meet"
+    parts = list(subformulas(formula))
+    if any(isinstance(each, Select) and each.strategy == "START" for each in parts):
+        return "no: START looks at the stream's first event"
+    if bound.window is None:
+        return "no: without a key and a window, everything may belong together"
+    if bound.window.kind == "events":
+        return "no: a window in EVENTS without a key needs the positions of all events"
+    touching = any(isinstance(each, Sequence) and each.contiguous for each in parts)
+    guarded = any(isinstance(each, Unless) for each in parts)
+    note = " (events that satisfy no predicate must be kept)" if touching or guarded else ""
+    return f"by slices of time that overlap by the window{note}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))
