@@ -171,4 +171,3 @@ def _merged(every: list[Answers]) -> list[Answers]:
             if changed:
                 break
     return [tuple(sorted(answers)) for answers in sorted(pending, key=sorted)]
-

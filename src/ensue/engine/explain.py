@@ -59,11 +59,11 @@ def _automaton(drawing: Drawing) -> str:
     lines = []
     for edge in drawing.edges:
         source = "start" if edge.source == 0 else str(edge.source)
-        target = " and ".join(
-            ["match"] * edge.final + [str(edge.target)] * (edge.target >= 0)
-        )
+        target = " and ".join(["match"] * edge.final + [str(edge.target)] * (edge.target >= 0))
         bound = f" / {edge.label}" if edge.label else ""
-        lines.append(f"{source} -> {target}:  {' and '.join(edge.conditions) or 'any event'}{bound}")
+        lines.append(
+            f"{source} -> {target}:  {' and '.join(edge.conditions) or 'any event'}{bound}"
+        )
     if not drawing.complete:
         lines.append(f"… and more: only the first {drawing.states} states are shown")
     return "\n".join(lines)

@@ -11,15 +11,26 @@ from __future__ import annotations
 
 from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
+    AT_MOST,
+    CLEAR,
+    DIFFERENT,
     DONE,
+    EMPTY,
+    EQUAL,
     FLOOR,
     FOREVER,
     FREE,
     FULL,
     HITS,
+    KEEP,
+    LESS,
     MISSING,
+    MORE,
     NODES,
     NOTHING,
+    PUT,
+    PUT_LEAST,
+    PUT_MOST,
     SLOTS,
     STARTS,
     STAY,
@@ -58,6 +69,73 @@ def join(graph: Graph, counters: Array, a: int, b: int) -> int:
     return add_node(graph, counters, UNION, a, b, 0, graph.start[a])
 
 
+@helper
+def allowed(
+    tables: Tables, step: int, registers: Array, row: int, values: Array, event: int
+) -> bool:
+    """Tell whether the registers in a row let a step be taken."""
+    failed = 0
+    for guard in range(tables.guard_rows[step], tables.guard_rows[step + 1]):
+        content = registers[row, tables.guards[guard, 0]]
+        sign = tables.guards[guard, 1]
+        value = values[event, tables.guards[guard, 2]]
+        if sign == EQUAL:
+            holds = value == content
+        elif sign == DIFFERENT:
+            holds = value != content
+        elif sign == LESS:
+            holds = value < content
+        elif sign == AT_MOST:
+            holds = value <= content
+        elif sign == MORE:
+            holds = value > content
+        else:
+            holds = value >= content
+        failed += content != EMPTY and not holds
+    return failed == 0
+
+
+@helper
+def put(
+    tables: Tables,
+    step: int,
+    before: Array,
+    row: int,
+    values: Array,
+    event: int,
+    after: Array,
+    place: int,
+) -> bool:
+    """Write the registers after a step to a place; tell whether any has changed."""
+    changes = 0
+    for register in range(after.shape[1]):
+        action = tables.actions[step, register, 0]
+        content = before[row, register]
+        if action == CLEAR:
+            content = EMPTY
+        elif action != KEEP:
+            value = values[event, tables.actions[step, register, 1]]
+            if (
+                content == EMPTY
+                or action == PUT
+                or (action == PUT_LEAST and value < content)
+                or (action == PUT_MOST and value > content)
+            ):
+                content = value
+        changes += content != before[row, register]
+        after[place, register] = content
+    return changes > 0
+
+
+@helper
+def same(a: Array, i: int, b: Array, j: int) -> bool:
+    """Tell whether two rows of registers have the same contents."""
+    differing = 0
+    for register in range(a.shape[1]):
+        differing += a[i, register] != b[j, register]
+    return differing == 0
+
+
 @kernel
 def evaluate(
     tables: Tables,
@@ -66,7 +144,9 @@ def evaluate(
     counters: Array,
     hits: Hits,
     scratch: Array,
+    scratch_registers: Array,
     symbols: Array,
+    values: Array,
     clocks: Array,
     keys: Array,
     first_position: int,
@@ -76,6 +156,7 @@ def evaluate(
 ) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
     keyed = keys.shape[0] > 0
+    registers = slots.registers.shape[1]
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:
@@ -91,38 +172,30 @@ def evaluate(
         if opening == UNKNOWN:
             return MISSING, event, 0
         steps = 0
-        moving = False
+        movers = 0
         if opening >= 0:
             steps += tables.rows[opening + 1] - tables.rows[opening]
-        before = NOTHING
         slot = slots.heads[key]
         while slot != NOTHING:
-            after = slots.next[slot]
-            start = graph.start[slots.root[slot]]
-            if start < floor or graph.start_clock[start] < edge:
-                if before == NOTHING:
-                    slots.heads[key] = after
-                else:
-                    slots.next[before] = after
-                slots.next[slot] = counters[FREE]
-                counters[FREE] = slot
-            else:
-                cell = tables.cells[slots.state[slot], symbol]
+            cell = tables.cells[slots.state[slot], symbol]
+            if cell != STAY:
                 if cell == UNKNOWN:
                     return MISSING, event, slots.state[slot]
+                if movers == scratch.shape[1]:
+                    return FULL, event, movers + 1
+                scratch[3, movers] = slot
+                movers += 1
                 if cell >= 0:
                     steps += tables.rows[cell + 1] - tables.rows[cell]
-                moving = moving or cell != STAY
-                before = slot
-            slot = after
-        if steps == 0 and not moving:
+            slot = slots.next[slot]
+        if steps == 0 and movers == 0:
             continue
         if (
             counters[NODES] + 2 * steps + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + steps > slots.state.shape[0]
             or counters[HITS] + 1 > hits.end.shape[0]
-            or steps > scratch.shape[1]
+            or steps >= scratch.shape[1]
         ):
             return FULL, event, steps
 
@@ -137,6 +210,21 @@ def evaluate(
             graph.start_clock[start] = clocks[event]
             bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
+                if registers > 0:
+                    for register in range(registers):
+                        scratch_registers[waiting, register] = EMPTY
+                    if not allowed(tables, step, scratch_registers, waiting, values, event):
+                        continue
+                    put(
+                        tables,
+                        step,
+                        scratch_registers,
+                        waiting,
+                        values,
+                        event,
+                        scratch_registers,
+                        waiting,
+                    )
                 node = bottom
                 label = tables.labels[step]
                 if label != 0:
@@ -146,62 +234,95 @@ def evaluate(
                 if tables.targets[step] != NOTHING:
                     scratch[0, waiting] = tables.targets[step]
                     scratch[1, waiting] = node
+                    scratch[2, waiting] = waiting
                     waiting += 1
-        before = NOTHING
-        slot = slots.heads[key]
-        while slot != NOTHING:
-            after = slots.next[slot]
+        left_over = False
+        for mover in range(movers):
+            slot = scratch[3, mover]
             state = slots.state[slot]
             cell = tables.cells[state, symbol]
-            stays = cell == STAY
-            if cell >= 0:
-                root = slots.root[slot]
+            root = slots.root[slot]
+            start = graph.start[root]
+            stays = False
+            if cell >= 0 and start >= floor and graph.start_clock[start] >= edge:
                 for step in range(tables.rows[cell], tables.rows[cell + 1]):
+                    changed = False
+                    if registers > 0:
+                        if not allowed(tables, step, slots.registers, slot, values, event):
+                            continue
+                        changed = put(
+                            tables,
+                            step,
+                            slots.registers,
+                            slot,
+                            values,
+                            event,
+                            scratch_registers,
+                            waiting,
+                        )
                     node = root
                     label = tables.labels[step]
                     if label != 0:
-                        node = add_node(
-                            graph, counters, label, root, NOTHING, position, graph.start[root]
-                        )
+                        node = add_node(graph, counters, label, root, NOTHING, position, start)
                     if tables.finals[step]:
                         hit = node if hit == NOTHING else join(graph, counters, hit, node)
                     target = tables.targets[step]
-                    if label == 0 and target == state:
+                    if label == 0 and target == state and not changed:
                         stays = True
                     elif target != NOTHING:
                         scratch[0, waiting] = target
                         scratch[1, waiting] = node
+                        scratch[2, waiting] = waiting
                         waiting += 1
-            if stays:
-                before = slot
-            else:
-                if before == NOTHING:
-                    slots.heads[key] = after
+            if not stays:
+                slots.root[slot] = NOTHING
+                left_over = True
+        if left_over:
+            before = NOTHING
+            slot = slots.heads[key]
+            while slot != NOTHING:
+                after = slots.next[slot]
+                if slots.root[slot] != NOTHING:
+                    before = slot
                 else:
-                    slots.next[before] = after
-                slots.next[slot] = counters[FREE]
-                counters[FREE] = slot
-            slot = after
+                    if before == NOTHING:
+                        slots.heads[key] = after
+                    else:
+                        slots.next[before] = after
+                    slots.next[slot] = counters[FREE]
+                    counters[FREE] = slot
+                slot = after
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
         for i in range(1, waiting):
             target = scratch[0, i]
             node = scratch[1, i]
+            place = scratch[2, i]
             j = i - 1
             while j >= 0 and graph.start[scratch[1, j]] > graph.start[node]:
                 scratch[0, j + 1] = scratch[0, j]
                 scratch[1, j + 1] = scratch[1, j]
+                scratch[2, j + 1] = scratch[2, j]
                 j -= 1
             scratch[0, j + 1] = target
             scratch[1, j + 1] = node
+            scratch[2, j + 1] = place
         for i in range(waiting):
             target = scratch[0, i]
             node = scratch[1, i]
+            place = scratch[2, i]
             slot = slots.heads[key]
-            while slot != NOTHING and slots.state[slot] != target:
+            while slot != NOTHING and not (
+                slots.state[slot] == target
+                and same(slots.registers, slot, scratch_registers, place)
+            ):
                 slot = slots.next[slot]
             if slot != NOTHING:
-                slots.root[slot] = join(graph, counters, slots.root[slot], node)
+                start = graph.start[slots.root[slot]]
+                if start < floor or graph.start_clock[start] < edge:
+                    slots.root[slot] = node
+                else:
+                    slots.root[slot] = join(graph, counters, slots.root[slot], node)
             else:
                 slot = counters[FREE]
                 if slot != NOTHING:
@@ -210,6 +331,8 @@ def evaluate(
                     slot = counters[SLOTS]
                     counters[SLOTS] = slot + 1
                 slots.state[slot] = target
+                for register in range(registers):
+                    slots.registers[slot, register] = scratch_registers[place, register]
                 slots.root[slot] = node
                 slots.next[slot] = slots.heads[key]
                 slots.heads[key] = slot

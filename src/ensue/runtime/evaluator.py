@@ -121,6 +121,9 @@ class Table:
             np.array([final for _, final, _ in steps], np.bool_),
             np.array([target for _, _, target in steps], np.int32),
             (cells[START] == DEAD) & (known == STAY).all(axis=0),
+            np.zeros(len(steps) + 1, np.int32),
+            np.zeros((0, 3), np.int32),
+            np.zeros((len(steps), 0, 2), np.int32),
         )
 
 
@@ -142,18 +145,21 @@ class Evaluator:
     most_bytes: int = MOST_BYTES
     compact_always: bool = False
     """Compact before every event: slow, for tests."""
+    registers: int = 0
+    """How many registers a configuration has."""
     graph: Graph = field(init=False)
     slots: Slots = field(init=False)
     hits: Hits = field(init=False)
     counters: np.ndarray = field(init=False)
     scratch: np.ndarray = field(init=False)
+    scratch_registers: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         announce()
         self.graph = new_graph(_FIRST_NODES, _FIRST_NODES)
-        self.slots = new_slots(64, 1)
+        self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
-        self.scratch = np.zeros((2, 64), np.int32)
+        self._new_scratch(64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[FREE] = NOTHING
 
@@ -165,6 +171,7 @@ class Evaluator:
         first_position: int,
         alphabet: list[int],
         key_clocks: np.ndarray | None = None,
+        values: np.ndarray | None = None,
     ) -> Iterator[Segment]:
         """Read events and hand out what they complete.
 
@@ -175,7 +182,10 @@ class Evaluator:
             first_position: the position of the first of these events.
             alphabet: the bits of the symbols.
             key_clocks: where clocks are numbers within a key, the next number of each.
+            values: one row an event, what registers are compared with and filled from.
         """
+        if values is None:
+            values = np.zeros((len(symbols), 0), np.int64)
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
         at = 0
@@ -188,7 +198,9 @@ class Evaluator:
                 self.counters,
                 self.hits,
                 self.scratch,
+                self.scratch_registers,
                 symbols[:last],
+                values,
                 clocks,
                 keys,
                 first_position,
@@ -227,8 +239,12 @@ class Evaluator:
         self._resize(nodes, starts)
         if counters[SLOTS] + steps > len(self.slots.state):
             self._grow_slots(int(counters[SLOTS]) + steps)
-        if steps > self.scratch.shape[1]:
-            self.scratch = np.zeros((2, _room(64, steps)), np.int32)
+        if steps >= self.scratch.shape[1]:
+            self._new_scratch(_room(64, steps + 1))
+
+    def _new_scratch(self, steps: int) -> None:
+        self.scratch = np.zeros((4, steps), np.int32)
+        self.scratch_registers = np.zeros((steps, self.registers), np.int64)
 
     def _resize(self, nodes: int, starts: int) -> None:
         if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):
@@ -246,8 +262,8 @@ class Evaluator:
         self.graph = grown
 
     def _grow_slots(self, wanted: int) -> None:
-        grown = new_slots(_room(len(self.slots.state), wanted), 1)
-        for name in ("state", "root", "next"):
+        grown = new_slots(_room(len(self.slots.state), wanted), 1, self.registers)
+        for name in ("state", "registers", "root", "next"):
             old = getattr(self.slots, name)
             getattr(grown, name)[: len(old)] = old
         self.slots = grown._replace(heads=self.slots.heads)
@@ -289,12 +305,13 @@ class Evaluator:
         self.counters[NODES] = len(graph.label)
         self.counters[STARTS] = len(graph.start_clock)
         self.counters[FLOOR] = 0
-        self._relink(slots.state[live], roots, keys)
+        self._relink(live, roots, keys)
 
-    def _relink(self, states: np.ndarray, roots: np.ndarray, keys: np.ndarray) -> None:
+    def _relink(self, live: np.ndarray, roots: np.ndarray, keys: np.ndarray) -> None:
         """Write the live configurations into the first slots, key by key."""
-        slots, count = self.slots, len(states)
-        slots.state[:count] = states
+        slots, count = self.slots, len(live)
+        slots.state[:count] = slots.state[live]
+        slots.registers[:count] = slots.registers[live]
         slots.root[:count] = roots
         slots.heads[:] = NOTHING
         same = np.zeros(count, bool)

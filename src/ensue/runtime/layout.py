@@ -13,8 +13,10 @@ matches of a node are found latest start first, and those before a window's edge
 without being looked at. Between two outputs on a path there are at most as many unions on left
 sides as the automaton has states, because runs that were merged can only part again by an output.
 
-A configuration is an automaton state with the node of all runs in it. Those of one partition key
-form a linked list of slots, so a million keys with few states each fit.
+A configuration is an automaton state, the contents of its registers, and the node of all runs
+that are in this state with these contents. Those of one partition key form a linked list of
+slots, so a million keys with few states each fit. Registers hold values of earlier events that a
+later condition still needs; queries whose conditions are about one event have none.
 """
 
 from __future__ import annotations
@@ -44,6 +46,16 @@ DONE, MISSING, FULL = range(3)
 """Why a kernel returned: all events read, a cell of the table is unknown, an array is full."""
 
 
+EMPTY = -(2**63)
+"""The content of a register that nothing was put into; it satisfies every condition."""
+
+EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
+"""How a step compares a value of the event with a register."""
+
+KEEP, CLEAR, PUT, PUT_LEAST, PUT_MOST = range(5)
+"""What a step does to a register: with a value of the event, or none."""
+
+
 class Tables(NamedTuple):
     """The deterministic automaton as far as it is known."""
 
@@ -56,6 +68,12 @@ class Tables(NamedTuple):
     targets: np.ndarray
     inert: np.ndarray
     """[symbol]: no state moves and no run starts."""
+    guard_rows: np.ndarray
+    """Step s has the guards guard_rows[s] to guard_rows[s + 1]."""
+    guards: np.ndarray
+    """[guard]: a register, how to compare, a column of values."""
+    actions: np.ndarray
+    """[step, register]: what to do, and with which column of values."""
 
 
 class Graph(NamedTuple):
@@ -74,6 +92,8 @@ class Slots(NamedTuple):
     """The configurations: lists of slots by key."""
 
     state: np.ndarray
+    registers: np.ndarray
+    """[slot, register]."""
     root: np.ndarray
     next: np.ndarray
     heads: np.ndarray
@@ -103,10 +123,11 @@ def new_graph(nodes: int, starts: int) -> Graph:
     )
 
 
-def new_slots(slots: int, keys: int) -> Slots:
+def new_slots(slots: int, keys: int, registers: int) -> Slots:
     """Allocate configurations."""
     return Slots(
         np.zeros(slots, np.int32),
+        np.full((slots, registers), EMPTY, np.int64),
         np.zeros(slots, np.int32),
         np.full(slots, NOTHING, np.int32),
         np.full(keys, NOTHING, np.int32),

@@ -1,0 +1,1 @@
+"""Benchmarks: every figure about speed and memory, behind one command (`make bench`)."""

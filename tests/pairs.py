@@ -1,0 +1,228 @@
+"""Random pairs of a query and a stream in which the query finds something.
+
+A random stream seldom has more than a stray event for a random query. So the stream is made for
+the query: a witness of the pattern, event by event, each with values that the filters on it
+accept, with other events strewn between. Nothing promises that the witness survives the window,
+the strategy or an UNLESS; it often enough does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ensue.analysis.bind import bind
+from ensue.analysis.conditions import Each
+from ensue.analysis.expressions import Attribute, EventType, Expression, Value
+from ensue.errors import CeqlError, Source
+from ensue.language import tree
+from ensue.language.parser import parse_source
+from ensue.language.printer import format_query
+from ensue.logic import formula as f
+from ensue.logic.build import to_formula
+from ensue.logic.evaluate import evaluate
+from tests.strategies import TYPES, Language, bound_names, patterns, word
+
+Row = dict[str, Any]
+
+KEYS = ("p", "q", None)
+VALUES: tuple[Row, ...] = tuple(
+    {"v": v, "w": w, "k": k}
+    for v, w, k in product((0, 1, 2, 3, None), (0.5, 1.5, 2.5, float("nan")), KEYS)
+)
+MANY = 1000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An event that a pattern looks for."""
+
+    type: str | None
+    variables: frozenset[str]
+    predicates: tuple[Expression, ...] = ()
+
+
+# --- queries ---------------------------------------------------------------------------------
+
+
+def reach(pattern: tree.Pattern) -> int:
+    """Return how many events a match of a pattern can bind, MANY standing for any number."""
+    match pattern:
+        case tree.Event():
+            return 1
+        case tree.Absent():
+            return 0
+        case tree.Repeated(pattern=inner, high=high):
+            return min(MANY, reach(inner) * (MANY if high is None else high))
+        case tree.Sequence(items=items) | tree.Combined(operator="ALL", items=items):
+            return min(MANY, sum(map(reach, items)))
+        case tree.Combined(operator="AND", items=items):
+            return min(map(reach, items))
+        case tree.Combined(items=items):
+            return max(map(reach, items))
+        case _:
+            return reach(pattern.pattern)
+
+
+@st.composite
+def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Pattern:
+    """A random pattern whose matches can bind three events or more."""
+    pattern = draw(patterns(language, depth))
+    while reach(pattern) < 3:
+        contiguous = language.contiguous and draw(st.integers(0, 3)) == 3
+        event: tree.Pattern = tree.Event(word(draw(st.sampled_from(TYPES))))
+        match draw(st.integers(0, 3)):
+            case 1:
+                event = tree.Named(event, word(draw(st.sampled_from("xyz"))))
+            case 2:
+                event = tree.Repeated(event, 1, None, contiguous)
+        items = (pattern, event) if draw(st.booleans()) else (event, pattern)
+        pattern = tree.Sequence(items, contiguous)
+    return pattern
+
+
+def _units(size: int) -> tree.Window:
+    return tree.Window(size, None, tree.Path((word("ts"),)))
+
+
+WINDOWS = (
+    None,
+    None,
+    *(tree.Window(size, None, None) for size in (6, 5, 3)),
+    *(_units(size) for size in (9, 6, 4)),
+)
+STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
+
+
+@st.composite
+def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Query:
+    """A random query on a rich pattern; WITHIN counts events or units of `ts`."""
+    pattern = draw(rich_patterns(language, depth))
+    names = bound_names(pattern)
+    strategy = draw(st.sampled_from(STRATEGIES))
+    shown: tuple[tree.Shown, ...] = ()
+    if draw(st.integers(0, 5)) == 5:
+        chosen = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+        shown = tuple(tree.Shown(word(name)) for name in chosen)
+    return tree.Query(
+        (),
+        tree.Selection(None if strategy is None else word(strategy), not shown, shown, ()),
+        (word("S"),),
+        pattern,
+        draw(st.sampled_from(((), (), (word("k"),)))),
+        draw(st.sampled_from(WINDOWS)),
+        draw(st.sampled_from((None, None, None, None, "ANY", "PARTITION"))),
+        None,
+        None,
+    )
+
+
+# --- streams ---------------------------------------------------------------------------------
+
+
+@st.composite
+def witnesses(draw: st.DrawFn, formula: f.Formula) -> list[Wanted]:
+    """Events that a formula looks for, in order: a match, if nothing else forbids it."""
+
+    def each_of(formulas: tuple[f.Formula, ...]) -> list[Wanted]:
+        return [event for each in formulas for event in draw(witnesses(each))]
+
+    match formula:
+        case f.Atom(type=kind, variable=name):
+            return [Wanted(kind, frozenset({name}))]
+        case f.Absent(formula=inner):
+            named = {each.type for each in f.subformulas(inner) if isinstance(each, f.Atom)}
+            others = [kind for kind in TYPES if kind not in named] or TYPES
+            return [Wanted(draw(st.sampled_from(others)), frozenset())]
+        case f.Empty():
+            return []
+        case f.Named(formula=inner, variable=name):
+            return [
+                replace(event, variables=event.variables | {name}) if event.variables else event
+                for event in draw(witnesses(inner))
+            ]
+        case f.Repeat(formula=inner):
+            return each_of((inner,) * draw(st.sampled_from((3, 2, 1))))
+        case f.Sequence(items=items):
+            return each_of(items)
+        case f.All(items=items):
+            return each_of(tuple(draw(st.permutations(items))))
+        case f.Or(items=items):
+            return draw(witnesses(draw(st.sampled_from(items))))
+        case f.And(items=items):
+            return draw(witnesses(items[-1]))
+        case f.Filter(formula=inner, conditions=conditions):
+            return [_filtered(event, conditions) for event in draw(witnesses(inner))]
+        case f.Project(formula=inner, variables=names):
+            return [
+                replace(event, variables=event.variables & names)
+                for event in draw(witnesses(inner))
+            ]
+        case _:
+            return draw(witnesses(formula.formula))
+
+
+def _filtered(event: Wanted, conditions: tuple[f.Atomic, ...]) -> Wanted:
+    more = tuple(
+        each.predicate
+        for each in conditions
+        if isinstance(each, Each) and each.variable in event.variables
+    )
+    return replace(event, predicates=(*event.predicates, *more))
+
+
+def _accepted(event: Wanted, kind: str, row: Row) -> bool:
+    def lookup(name: Attribute | EventType) -> Value:
+        value: Any = kind if isinstance(name, EventType) else row.get(name.path[0])
+        return None if value != value else value
+
+    return all(evaluate(each, lookup) is True for each in event.predicates)
+
+
+@st.composite
+def streams_for(
+    draw: st.DrawFn, formula: f.Formula, longest: int, partitioned: bool
+) -> list[Row]:
+    """A witness of a formula with other events between, as `strategies.streams` writes them."""
+    wanted = draw(witnesses(formula))[:longest]
+    for _ in range(min(draw(st.sampled_from((1, 0, 2))), longest - len(wanted))):
+        place = draw(st.one_of(st.sampled_from((0, len(wanted))), st.integers(0, len(wanted))))
+        wanted.insert(place, Wanted(draw(st.sampled_from(TYPES)), frozenset()))
+    key = draw(st.sampled_from(KEYS[:2]))
+    time = 0
+    rows = []
+    for event in wanted:
+        kind = event.type or draw(st.sampled_from(TYPES))
+        choices = [row for row in VALUES if _accepted(event, kind, row)]
+        if partitioned and event.variables:
+            choices = [row for row in choices if row["k"] == key] or choices
+        time += draw(st.sampled_from((1, 0, 1, 2, 3)))
+        rows.append({"type": kind, **draw(st.sampled_from(choices or VALUES)), "ts": time})
+    return rows
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query and a stream for it."""
+
+    query: tree.Query
+    rows: list[Row]
+
+    @property
+    def text(self) -> str:
+        return format_query(self.query)
+
+
+@st.composite
+def pairs(draw: st.DrawFn, language: Language | None = None, longest: int = 7) -> Pair:
+    """A query, and a stream in which it is likely to find a match of three or more events."""
+    query = draw(rich_queries(language or Language()))
+    source = Source(format_query(query))
+    try:
+        formula = to_formula(bind(parse_source(source), source))
+    except CeqlError:
+        return Pair(query, [])
+    return Pair(query, draw(streams_for(formula, longest, bool(query.partition))))
