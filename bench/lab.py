@@ -63,9 +63,7 @@ class Lab:
     def _measured(self, cases: Sequence[Case], most: int) -> list[Measured]:
         paths = [self.make(case.source) for case in cases]
         self.say(", ".join(case.name for case in cases))
-        told = [
-            {"name": case.name, "query": case.query, "finish": case.finish} for case in cases
-        ]
+        told = [{"name": case.name, "query": case.query, "finish": case.finish} for case in cases]
         try:
             found = self.call(
                 measure_here, cases=told, paths=paths, patience=self.patience, most=most

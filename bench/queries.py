@@ -77,11 +77,7 @@ OPERATORS = {
 
 def unfiltered(window: int = WINDOW) -> str:
     """Return the query in which every event takes part in every way."""
-    return (
-        "SELECT * FROM S\n"
-        "WHERE (SELL ; (BUY OR SELL)+ ; SELL)\n"
-        f"WITHIN {window} [stock_time]"
-    )
+    return f"SELECT * FROM S\nWHERE (SELL ; (BUY OR SELL)+ ; SELL)\nWITHIN {window} [stock_time]"
 
 
 def by_account(*, never: bool, window: int = WINDOW) -> str:

@@ -36,7 +36,7 @@ class Source:
     plain: bool = False
     """Plain strings instead of dictionary-encoded ones."""
     keys: int = 0
-    """If not 0, an attribute `account` with so many different values, drawn evenly."""
+    """If not 0, an attribute `account` with so many values, drawn evenly; -1: each once."""
     real: bool = False
     """The stock data under ENSUE_DATA instead of generated trades."""
 
@@ -56,9 +56,13 @@ class Source:
         return path
 
     def _table(self) -> pa.Table:
-        table = real_trades() if self.real else stock_table(self.events, rate=self.rate, symbols=NAMES)
+        table = (
+            real_trades() if self.real else stock_table(self.events, rate=self.rate, symbols=NAMES)
+        )
         if self.keys:
-            drawn = np.random.default_rng(1).integers(0, self.keys, self.events)
+            drawn = np.arange(self.events)
+            if self.keys > 0:
+                drawn = np.random.default_rng(1).integers(0, self.keys, self.events)
             sizes = [len(chunk) for chunk in table.column("id").chunks]
             parts = np.split(drawn, np.cumsum(sizes)[:-1])
             table = table.append_column("account", pa.chunked_array([pa.array(p) for p in parts]))

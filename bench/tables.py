@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-Kind = Literal["text", "count", "rate", "number", "bytes", "seconds"]
+Kind = Literal["text", "count", "size", "rate", "number", "bytes", "seconds"]
 Row = dict[str, Any]
 
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -79,10 +79,10 @@ def write(value: Any, kind: Kind) -> str:
             return str(value)
         case "count":
             return f"{value:,}" if abs(value) < 10**15 else f"{float(value):.1e}"
-        case "rate":
+        case "size" | "rate":
             for size, sign in _UNITS:
                 if value >= size:
-                    return f"{value / size:.3g} {sign}"
+                    return f"{value / size:.3g}{' ' if kind == 'rate' else ''}{sign}"
             return f"{value:.3g}"
         case "bytes":
             if abs(value) < 1e5:
@@ -109,7 +109,8 @@ def show(console: Console, group: Group, rows: Sequence[Row]) -> None:
     """Print the table of a group, and its targets."""
     table = Table(title=group.title, title_justify="left", title_style="bold")
     for column in group.columns:
-        table.add_column(column.title, justify="left" if column.kind == "text" else "right")
+        text = column.kind == "text"
+        table.add_column(column.title, justify="left" if text else "right", no_wrap=text)
     for row in rows:
         table.add_row(*_cells(group.columns, row))
     console.print()
@@ -121,7 +122,9 @@ def show_targets(console: Console, targets: Sequence[Target]) -> None:
     """Print what was to be reached and whether it was."""
     for target in targets:
         mark = "[green]met    [/]" if target.met else "[red]not met[/]"
-        console.print(f"  {mark} {target.figure}: {target.reached} ({target.wanted})")
+        console.print(
+            f"  {mark} {target.figure}: {target.reached} ({target.wanted})", soft_wrap=True
+        )
 
 
 def markdown(columns: Sequence[Column], rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _run(table: np.ndarray, data: np.ndarray) -> int:
     state = 0
     for byte in data:

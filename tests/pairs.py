@@ -33,7 +33,6 @@ VALUES: tuple[Row, ...] = tuple(
     {"v": v, "w": w, "k": k}
     for v, w, k in product((0, 1, 2, 3, None), (0.5, 1.5, 2.5, float("nan")), KEYS)
 )
-MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -43,28 +42,35 @@ class Wanted:
     type: str | None
     variables: frozenset[str]
     predicates: tuple[Expression, ...] = ()
+    between: bool = False
+    """The pattern did not ask for it."""
 
 
 # --- queries ---------------------------------------------------------------------------------
 
 
 def reach(pattern: tree.Pattern) -> int:
-    """Return how many events a match of a pattern can bind, MANY standing for any number."""
+    """Return how many events a match of a pattern may bind, whichever side of an OR it takes."""
     match pattern:
         case tree.Event():
             return 1
         case tree.Absent():
             return 0
         case tree.Repeated(pattern=inner, high=high):
-            return min(MANY, reach(inner) * (MANY if high is None else high))
+            return reach(inner) * (3 if high is None else high)
         case tree.Sequence(items=items) | tree.Combined(operator="ALL", items=items):
-            return min(MANY, sum(map(reach, items)))
-        case tree.Combined(operator="AND", items=items):
-            return min(map(reach, items))
+            return sum(map(reach, items))
         case tree.Combined(items=items):
-            return max(map(reach, items))
+            return min(map(reach, items))
         case _:
             return reach(pattern.pattern)
+
+
+def _from_start(node: tree.Node) -> bool:
+    """Tell whether a pattern says START somewhere, so that nothing can come before it."""
+    if isinstance(node, tree.Applied) and node.function.text == "START":
+        return True
+    return any(map(_from_start, tree.children(node)))
 
 
 @st.composite
@@ -79,7 +85,9 @@ def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.P
                 event = tree.Named(event, word(draw(st.sampled_from("xyz"))))
             case 2:
                 event = tree.Repeated(event, 1, None, contiguous)
-        items = (pattern, event) if draw(st.booleans()) else (event, pattern)
+        items = (pattern, event)
+        if draw(st.booleans()) and not _from_start(pattern):
+            items = (event, pattern)
         pattern = tree.Sequence(items, contiguous)
     return pattern
 
@@ -183,21 +191,20 @@ def _accepted(event: Wanted, kind: str, row: Row) -> bool:
 
 
 @st.composite
-def streams_for(
-    draw: st.DrawFn, formula: f.Formula, longest: int, partitioned: bool
-) -> list[Row]:
+def streams_for(draw: st.DrawFn, formula: f.Formula, longest: int, partitioned: bool) -> list[Row]:
     """A witness of a formula with other events between, as `strategies.streams` writes them."""
     wanted = draw(witnesses(formula))[:longest]
     for _ in range(min(draw(st.sampled_from((1, 0, 2))), longest - len(wanted))):
         place = draw(st.one_of(st.sampled_from((0, len(wanted))), st.integers(0, len(wanted))))
-        wanted.insert(place, Wanted(draw(st.sampled_from(TYPES)), frozenset()))
+        other = Wanted(draw(st.sampled_from(TYPES)), frozenset(), between=True)
+        wanted.insert(place, other)
     key = draw(st.sampled_from(KEYS[:2]))
     time = 0
     rows = []
     for event in wanted:
         kind = event.type or draw(st.sampled_from(TYPES))
         choices = [row for row in VALUES if _accepted(event, kind, row)]
-        if partitioned and event.variables:
+        if partitioned and not event.between:
             choices = [row for row in choices if row["k"] == key] or choices
         time += draw(st.sampled_from((1, 0, 1, 2, 3)))
         rows.append({"type": kind, **draw(st.sampled_from(choices or VALUES)), "ts": time})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -91,3 +92,33 @@ def test_limited_is_the_latest_and_some_of_the_rest(
         latest = max(m.start for m in every if m.end == end)
         assert next(m.start for m in kept if m.end == end) == latest
     assert kept.count == len(list(kept))
+
+
+@settings(max_examples=MANY // 4)
+@given(queries(Language()), streams(9), st.data())
+def test_chunked_eq_whole(
+    query: tree.Query, rows: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    ready = compiled(query)
+    if ready is None or not rows:
+        return
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
+    pieces = [
+        table.slice(start, end - start)
+        for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)
+    ]
+    batches = [batch for piece in pieces for batch in piece.to_batches()]
+    whole = ready.run(table)
+    chunked = ready.run(pa.RecordBatchReader.from_batches(SCHEMA, batches))
+    assert described(chunked) == described(whole)
+
+
+SCHEMA = pa.schema(
+    {"type": pa.string(), "v": pa.int64(), "w": pa.float64(), "k": pa.string(), "ts": pa.int64()}
+)
+
+
+def described(matches: Matches) -> list[tuple[Any, ...]]:
+    """Return all there is to say about matches, events and ids included."""
+    return sorted((m.id, m.start, m.end, str(m.bindings), str(m.events())) for m in matches)

@@ -140,7 +140,7 @@ def test_a_column_that_changes_its_type_is_an_error_that_names_it() -> None:
         yield {"type": "A", "v": "text"}
 
     with pytest.raises(ensue.EventError, match="'v'"):
-        run("A FILTER A[v > 1]", changing())
+        assert run("A FILTER A[v > 1]", changing()).count
 
 
 def test_several_queries_run_in_one_pass() -> None:

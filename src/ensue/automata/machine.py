@@ -146,6 +146,16 @@ class Projected(_Mapped):
 
 
 @dataclass(frozen=True, slots=True)
+class Support(_Mapped):
+    """φ with one label for all variables: only whether an event is bound."""
+
+    inner: Machine
+
+    def change(self, label: int, holds: Holds) -> int | None:
+        return int(label != 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Filtered(_Mapped):
     """φ FILTER X[p]: an event bound to X satisfies p."""
 

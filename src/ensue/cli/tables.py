@@ -132,7 +132,7 @@ def _dotted(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
     """Write a match as one line: positions for each variable, or totals."""
     table = matches.to_arrow()
-    if matches.stream.time_column is None and matches.shape.totals is None:
+    if not matches.has_time and matches.shape.totals is None:
         table = table.drop_columns(["start_time", "end_time"])
     for row in table.slice(0, most).to_pylist():
         yield Line(row)

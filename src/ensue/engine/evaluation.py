@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.context import Clock
@@ -11,12 +14,23 @@ from ensue.analysis.schema import OPEN
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.automata.build import Compiled, NotUnaryError, compile_formula
+from ensue.automata.determine import MOST_STATES
 from ensue.engine import fast
-from ensue.engine.fast import find_fast
+from ensue.engine.fast import Budgets, Fast
 from ensue.engine.findings import Listed
-from ensue.engine.match import Matches, Shape
+from ensue.engine.match import Matches
+from ensue.engine.piece import Piece, Shape
 from ensue.engine.query import Query
-from ensue.engine.stream import Options, check_declared, load, order, time_path
+from ensue.engine.store import Store
+from ensue.engine.stream import (
+    Loaded,
+    Options,
+    batches_of,
+    check_declared,
+    load,
+    order,
+    time_path,
+)
 from ensue.engine.values import to_events
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
@@ -31,31 +45,72 @@ def find_matches(
     positions_only: bool,
     by_definition: bool = False,
     compact_always: bool = False,
+    budgets: Budgets | None = None,
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
 
+    Events that come bit by bit are evaluated bit by bit, as somebody asks for the matches.
     Queries with conditions between events, aggregation or count(*) are evaluated by definition,
     and so is everything when asked for.
     """
+    sources = [word.text for word in query.tree.sources]
+    live = None
+    if not by_definition and options.lateness is None:
+        live = batches_of(events, sources, options, query.schema)
+    if live is None:
+        stretches = iter([load(events, sources, options, query.schema)])
+    else:
+        stretches = live
+    first = next(stretches)
+    bound = _bound(query, first, options)
+    tally = Tally()
+    shape = _shape(bound, query.fingerprint, positions_only)
+    compiled = None if by_definition else _compiled(bound, positions_only)
+    if compiled is None:
+        whole = _joined(first, stretches)
+        stream = order(whole, bound.clock.column, options)
+        answered = answer(_plan(bound, positions_only), to_events(stream))
+        piece = Piece(shape, stream, Listed(answered.matches), answered.rows)
+        return Matches(shape, iter([piece]), answered.tally, live=False)
+    engine = Fast(compiled, bound, budgets or Budgets(MOST_STATES), tally, compact_always)
+    pieces = _pieces(engine, shape, first, stretches, options)
+    return Matches(shape, pieces, tally, live=live is not None)
+
+
+def _bound(query: Query, loaded: Loaded, options: Options) -> BoundQuery:
     declared = query.schema
-    loaded = load(events, [word.text for word in query.tree.sources], options, declared)
     schema = loaded.schema() if declared is OPEN else check_declared(declared, loaded)
     column = None if options.time is None else time_path(options.time, loaded.table)
-    bound = query.bind(schema, Clock(column, options.time_unit, known=True))
-    stream = order(loaded, bound.clock.column, options)
-    shape = _shape(bound, query.fingerprint, positions_only)
-    tally = Tally()
-    compiled = None if by_definition else _compiled(bound, positions_only)
-    if compiled is not None:
-        return Matches(
-            shape,
-            stream,
-            find_fast(compiled, bound, stream, tally, compact_always=compact_always),
-            [],
-            tally,
-        )
-    answered = answer(_plan(bound, positions_only), to_events(stream))
-    return Matches(shape, stream, Listed(answered.matches), answered.rows, answered.tally)
+    return query.bind(schema, Clock(column, options.time_unit, known=True))
+
+
+def _pieces(
+    engine: Fast, shape: Shape, first: Loaded, more: Iterator[Loaded], options: Options
+) -> Iterator[Piece]:
+    """Push stretch after stretch; each piece has the events that its matches need."""
+    store = Store(engine.bound.clock.column, options)
+    store.add(first)
+    yield Piece(shape, store.view(), engine.push(store.newest))
+    for loaded in more:
+        store.add(loaded)
+        found = engine.push(store.newest)
+        yield Piece(shape, store.view(), found)
+        store.forget_before(engine.first_needed(store.next_position))
+
+
+def _joined(first: Loaded, more: Iterator[Loaded]) -> Loaded:
+    """Put all stretches together."""
+    rest = list(more)
+    if not rest:
+        return first
+    every = [first, *rest]
+    return replace(
+        first,
+        table=pa.concat_tables([each.table for each in every], promote_options="permissive"),
+        types=pa.chunked_array(
+            [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks]
+        ),
+    )
 
 
 def _compiled(bound: BoundQuery, positions_only: bool) -> Compiled | None:
@@ -100,11 +155,9 @@ def _shape(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape:
         computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
     if positions_only:
         variables, computed = {}, {}
-    totals = (
-        None
-        if bound.totals is None
-        else {name: bound.selected_types[name] for name in bound.totals.order}
-    )
+    totals = None
+    if bound.totals is not None:
+        totals = {name: bound.selected_types[name] for name in bound.totals.order}
     return Shape(fingerprint, variables, computed, bound.partition, totals, positions_only)
 
 

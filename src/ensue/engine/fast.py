@@ -1,124 +1,112 @@
-"""The fast path: predicates to symbols, symbols through the kernels."""
+"""The fast path: predicates to symbols, symbols through the kernels, stretch by stretch."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
-from ensue.automata.machine import Projected
+from ensue.automata.machine import Support
 from ensue.engine.findings import Enumerated
-from ensue.engine.stream import Stream, column_at
+from ensue.engine.keys import Keys
+from ensue.engine.stream import Stream
 from ensue.logic.evaluate import Tally
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
 from ensue.runtime.evaluate import count_ordinals
-from ensue.runtime.evaluator import Evaluator, Table
+from ensue.runtime.evaluator import MOST_BYTES, Evaluator, Table
+
+_NO_KEYS = np.zeros(0, np.int32)
 
 
-def find_fast(
-    compiled: Compiled,
-    bound: BoundQuery,
-    stream: Stream,
-    tally: Tally,
-    *,
-    compact_always: bool = False,
-) -> Enumerated:
-    """Evaluate a query whose conditions are all about one event."""
-    keys, opens = partition_keys(stream, bound)
-    batch = Batch(stream.table, _strings(stream.types), tally)
-    alphabet = Alphabet(compiled.predicates)
-    asked = any(isinstance(each, AtStart) for each in compiled.predicates)
-    streams = None if stream.streams is None else _strings(stream.streams)
-    symbols = alphabet.read(batch, streams, opens if asked else None)
-    clocks, key_clocks = _clocks(bound, stream, keys)
-    evaluator = Evaluator(
-        Table(Determined(compiled)),
-        window=-1 if bound.window is None else bound.window.size,
-        consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
-        limit=-1 if bound.limit is None else bound.limit,
-        compact_always=compact_always,
-    )
-    segments = list(evaluator.push(symbols, clocks, keys, 0, alphabet.bits, key_clocks))
-    return Enumerated(segments, compiled.variables, evaluator.table.labels)
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What a query may use before it stops with a BudgetError."""
+
+    states: int
+    bytes: int = MOST_BYTES
+
+
+@dataclass(slots=True)
+class Fast:
+    """The state of a query on a stream: pushed stretch after stretch."""
+
+    compiled: Compiled
+    bound: BoundQuery
+    budgets: Budgets
+    tally: Tally = field(default_factory=Tally)
+    compact_always: bool = False
+    alphabet: Alphabet = field(init=False)
+    evaluator: Evaluator = field(init=False)
+    keys: Keys | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        bound = self.bound
+        self.alphabet = Alphabet(self.compiled.predicates)
+        self.keys = Keys(bound.partition) if bound.partition else None
+        self.evaluator = Evaluator(
+            Table(Determined(self.compiled, self.budgets.states)),
+            window=-1 if bound.window is None else bound.window.size,
+            consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
+            limit=-1 if bound.limit is None else bound.limit,
+            most_bytes=self.budgets.bytes,
+            compact_always=self.compact_always,
+        )
+
+    def push(self, stream: Stream) -> Enumerated:
+        """Read a stretch of the stream and return the matches it completes."""
+        asks = any(isinstance(each, AtStart) for each in self.compiled.predicates)
+        if self.keys is None:
+            keys, opens = _NO_KEYS, np.zeros(stream.table.num_rows, bool)
+            opens[:1] = stream.first == 0
+        else:
+            keys, opens = self.keys.read(stream.table)
+        batch = Batch(stream.table, _strings(stream.types), self.tally)
+        streams = None if stream.streams is None else _strings(stream.streams)
+        symbols = self.alphabet.read(batch, streams, opens if asks else None)
+        clocks, key_clocks = self._clocks(stream, keys)
+        evaluator = self.evaluator
+        found = evaluator.push(symbols, clocks, keys, stream.first, self.alphabet.bits, key_clocks)
+        segments = list(found)
+        if self.keys is not None and not asks and key_clocks is None and len(clocks):
+            self._forget_keys(self.keys, int(clocks[-1]))
+        return Enumerated(segments, self.compiled.variables, evaluator.table.labels)
+
+    def _clocks(self, stream: Stream, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return what windows are measured on, and for numbers within keys the next of each."""
+        window = self.bound.window
+        if window is None or window.kind != "events":
+            return np.ascontiguousarray(stream.times), None
+        if self.keys is None:
+            rows = stream.table.num_rows
+            return np.arange(stream.first, stream.first + rows, dtype=np.int64), None
+        ordinals = np.zeros(len(keys), np.int64)
+        counts = self.keys.counters()
+        count_ordinals(keys, counts, ordinals)
+        return ordinals, counts
+
+    def _forget_keys(self, keys: Keys, now: int) -> None:
+        """Let go of keys without partial matches, now and then."""
+        if keys.has_grown:
+            self.evaluator.compact(now, None)
+            keys.keep_only(self.evaluator.live_keys())
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position that partial matches may still refer to."""
+        return self.evaluator.first_start(next_position)
 
 
 def positions_only(compiled: Compiled) -> Compiled:
     """Forget which variable an event is bound to: one bit for all."""
-    return Compiled(_AnyVariable(compiled.machine), ("",), compiled.predicates)
+    return Compiled(Support(compiled.machine), ("",), compiled.predicates)
 
 
-class _AnyVariable(Projected):
-    """A machine whose labels only say whether an event is bound."""
-
-    __slots__ = ()
-
-    def __init__(self, inner: object) -> None:
-        super().__init__(inner, 0)  # type: ignore[arg-type]
-
-    def change(self, label: int, holds: object) -> int | None:
-        return int(label != 0)
-
-
-def _strings(values: object) -> Strings:
-    column = (
-        values
-        if isinstance(values, pa.ChunkedArray)
-        else pa.chunked_array([pa.array(values, pa.string())])
-    )
+def _strings(column: pa.ChunkedArray) -> Strings:
     strings = vector_of(column)
     assert isinstance(strings, Strings)
     return strings
-
-
-def partition_keys(stream: Stream, bound: BoundQuery) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each event's key (-1: NULL), and which events are their key's first."""
-    first = np.zeros(stream.table.num_rows, bool)
-    if not bound.partition:
-        first[:1] = True
-        return np.zeros(0, np.int32), first
-    numbers: np.ndarray | None = None
-    for path in bound.partition:
-        codes = _codes(column_at(stream.table, path))
-        if numbers is None:
-            numbers = codes
-        else:
-            pairs = numbers * np.int64(codes.max(initial=0) + 1) + codes
-            known = (numbers >= 0) & (codes >= 0)
-            numbers = np.full(len(pairs), -1, np.int64)
-            numbers[known] = np.unique(pairs[known], return_inverse=True)[1]
-    assert numbers is not None
-    present, where = np.unique(numbers, return_index=True)
-    first[where[present >= 0]] = True
-    return numbers.astype(np.int32), first
-
-
-def _codes(column: pa.ChunkedArray) -> np.ndarray:
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    column = column.unify_dictionaries()
-    indices = [chunk.indices.cast(pa.int64()) for chunk in column.chunks]
-    if not indices:
-        return np.zeros(0, np.int64)
-    codes: np.ndarray = pc.fill_null(pa.chunked_array(indices), -1).to_numpy()
-    return codes
-
-
-def _clocks(
-    bound: BoundQuery, stream: Stream, keys: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return what windows are measured on, and for numbers within keys the next of each."""
-    if bound.window is None or bound.window.kind != "events":
-        return np.ascontiguousarray(stream.times), None
-    if not len(keys):
-        return np.arange(stream.table.num_rows, dtype=np.int64), None
-    ordinals = np.zeros(len(keys), np.int64)
-    counts = np.zeros(int(keys.max(initial=0)) + 1, np.int64)
-    count_ordinals(keys, counts, ordinals)
-    return ordinals, counts

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ensue.analysis.schema import OPEN, AttributePath, Schema, from_arrow_schema
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS, Type, from_arrow, joined
 from ensue.engine.convert import arrow_type
 from ensue.errors import EventError
-from ensue.io.events import open_events
+from ensue.io.events import EventSource, open_events
 from ensue.predicates.values import to_nanoseconds
 from ensue.predicates.vectors import path_column
 
@@ -56,6 +57,8 @@ class Stream:
     """Units of an integer time column, nanoseconds of timestamps, or positions."""
     time_path: AttributePath | None
     tiebreak_path: AttributePath | None
+    first: int
+    """The position of the first row."""
     late: pa.Table
     """Events that came later than the lateness bound allows, in the order of arrival."""
 
@@ -114,6 +117,28 @@ def load(
 
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
+
+
+def batches_of(
+    events: object, sources: Sequence[str], options: Options, declared: Schema
+) -> Iterator[Loaded] | None:
+    """Return events that come bit by bit as such; None for those that are there as a whole."""
+    lazy = isinstance(events, str | PathLike | Iterator) or hasattr(events, "read_next_batch")
+    if not lazy or isinstance(events, Mapping):
+        return None
+    source = open_events(events, types=_declared_columns(declared))
+    return _loaded(source, sources, options)
+
+
+def _loaded(source: EventSource, sources: Sequence[str], options: Options) -> Iterator[Loaded]:
+    none = True
+    for batch in source.batches:
+        none = False
+        table = pa.Table.from_batches([batch])
+        yield Loaded(table, source.closed, _types(table, sources, options), None)
+    if none:
+        table = source.schema.empty_table()
+        yield Loaded(table, source.closed, _types(table, sources, options), None)
 
 
 def _repeated(name: str, count: int) -> pa.DictionaryArray:
@@ -200,6 +225,7 @@ def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> 
         times,
         time_path,
         tiebreak,
+        0,
         table.take(late),
     )
 
@@ -223,6 +249,18 @@ def _check_order(
         raise EventError(
             f"time goes back at row {row}{of_stream}: '{'.'.join(path)}' is {column[row]} after "
             f"{column[row - 1]}; sort the events, or pass lateness= to have them put in order"
+        )
+
+
+def check_next(before: Stream, after: Stream) -> None:
+    """Check that time does not go back from one stretch to the next."""
+    if len(before.times) and len(after.times) and after.times[0] < before.times[-1]:
+        assert after.time_path is not None
+        path = after.time_path
+        last, first = column_at(before.table, path)[-1], column_at(after.table, path)[0]
+        raise EventError(
+            f"time goes back at row {after.first}: '{'.'.join(path)}' is {first} after {last}; "
+            "sort the events, or pass lateness= to have them put in order"
         )
 
 

@@ -229,7 +229,7 @@ class Evaluator:
         """Hand out hits, compact the graph, and grow whatever is still too small."""
         if self.counters[HITS]:
             yield self._harvest()
-        self._compact(now, key_clocks)
+        self.compact(now, key_clocks)
         counters = self.counters
         nodes, starts = len(self.graph.label), len(self.graph.start_clock)
         if counters[NODES] + 2 * steps + 2 > nodes // 2:
@@ -285,7 +285,7 @@ class Evaluator:
         cut = graph._replace(**{name: getattr(graph, name)[:count] for name in nodes_only})
         return cut, roots, floors
 
-    def _compact(self, now: int, key_clocks: np.ndarray | None) -> None:
+    def compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
         slots, floor = self.slots, int(self.counters[FLOOR])
         live, keys = _live_slots(slots)
@@ -322,6 +322,10 @@ class Evaluator:
         slots.heads[keys[opens]] = np.flatnonzero(opens)
         self.counters[SLOTS] = count
         self.counters[FREE] = NOTHING
+
+    def first_start(self, otherwise: int) -> int:
+        """Return the first position where a partial match may have started."""
+        return int(self.graph.start_position[0]) if self.counters[STARTS] else otherwise
 
     def live_keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""

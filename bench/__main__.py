@@ -1,0 +1,104 @@
+"""`python -m bench`: run benchmarks, print their tables, keep their results."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench import (
+    enumeration,
+    hostile,
+    memory,
+    operators,
+    page,
+    partitions,
+    results,
+    sequences,
+    stages,
+    startup,
+    windows,
+)
+from bench.lab import laboratory
+from bench.machine import facts
+from bench.tables import Group, Target, show, show_targets
+
+GROUPS: tuple[Group, ...] = (
+    startup.GROUP,
+    sequences.GROUP,
+    windows.GROUP,
+    operators.GROUP,
+    partitions.GROUP,
+    enumeration.LISTING,
+    enumeration.COUNTING,
+    memory.WINDOW_GROUP,
+    memory.READER_GROUP,
+    hostile.GROUP,
+    stages.GROUP,
+)
+_WIDE = 160
+"""How wide tables are where nobody says how wide the page is."""
+
+NAMES = [group.name for group in GROUPS]
+
+
+def run(names: Sequence[str], quick: bool, path: Path) -> None:
+    """Run some groups, show them, and put their results into a file."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    about: dict[str, Any] = facts()
+    console.print(", ".join(f"{name} {value}" for name, value in about.items()), style="dim")
+    every: list[Target] = []
+    with console.status("") as status, laboratory(quick, status) as lab:
+        for group in GROUPS:
+            if group.name not in names:
+                continue
+            rows = group.measure(lab)
+            targets = group.targets(rows)
+            every += targets
+            show(console, group, rows)
+            # After every group, so that an interrupted run has not been for nothing.
+            kept = results.load(path)
+            kept[group.name] = {
+                "facts": about,
+                "quick": quick,
+                "rows": rows,
+                "targets": [asdict(target) for target in targets],
+            }
+            results.save(path, {name: kept[name] for name in NAMES if name in kept})
+    met = sum(target.met for target in every)
+    console.print(f"\n{met} of {len(every)} targets are met", style="bold")
+    show_targets(console, [target for target in every if not target.met])
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"what to run: {', '.join(NAMES)}; or all")
+    parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the results")
+    parser.add_argument(
+        "--docs", action="store_true", help="run nothing; put the results into docs/performance.md"
+    )
+    asked = parser.parse_args()
+    unknown = [name for name in asked.names if name not in NAMES]
+    if unknown:
+        parser.error(f"no benchmark '{unknown[0]}'; there are {', '.join(NAMES)}")
+    path = asked.json or results.path_of(asked.quick)
+    if not asked.docs:
+        run(asked.names or NAMES, asked.quick, path)
+        return
+    kept = results.load(path)
+    if not kept:
+        parser.error("no results yet; run the benchmarks first")
+    for name in page.rewrite(GROUPS, kept):
+        print(f"no results of '{name}' yet")
+
+
+if __name__ == "__main__":
+    main()

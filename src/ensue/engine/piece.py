@@ -1,0 +1,317 @@
+"""A piece of an answer: matches found in a stretch of the stream, and the events they need."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.types import Type
+from ensue.engine.convert import arrow_type, python_value
+from ensue.engine.findings import Columns, Findings
+from ensue.engine.stream import Stream, column_at
+from ensue.logic.build import SELECTED
+from ensue.logic.reference import Found, Row
+
+Path = tuple[str, ...]
+
+_NO_POSITIONS = np.zeros(0, np.int64)
+_NO_LISTS = pa.ListArray.from_arrays(pa.array([0], pa.int32()), pa.array([], pa.int64()))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the rows of a query's matches look like."""
+
+    fingerprint: str
+    variables: Mapping[str, tuple[Path, ...] | None]
+    """Variables of stream events, and the attributes of interest (None: all)."""
+    computed: Mapping[str, Mapping[str, Type]]
+    """Computed variables and their columns; under '' the computed columns of SELECT."""
+    partition: tuple[Path, ...]
+    totals: Mapping[str, Type] | None
+    """The columns of SELECT count(*) …, or None for a query that lists matches."""
+    positions_only: bool
+
+
+class Match:
+    """A group of events that satisfies the query."""
+
+    __slots__ = ("_found", "_of")
+
+    def __init__(self, found: Found, of: Piece) -> None:
+        self._found = found
+        self._of = of
+
+    @property
+    def start(self) -> int:
+        """The position where the match starts."""
+        return self._found.match.start
+
+    @property
+    def end(self) -> int:
+        """The position of the event that completed the match."""
+        return self._found.match.end
+
+    @property
+    def bindings(self) -> dict[str, list[int]]:
+        """The positions bound to each variable, in order."""
+        if self._of.shape.positions_only:
+            return {}
+        found: dict[str, list[int]] = {}
+        for name, position in sorted(self._found.match.bindings):
+            found.setdefault(name, []).append(position)
+        return found
+
+    @property
+    def positions(self) -> list[int]:
+        """All positions bound to some variable, in order."""
+        return sorted(self._found.match.support)
+
+    @property
+    def partition(self) -> dict[str, Any]:
+        """The values of the partition attributes."""
+        return self._of.partition_at(self.end)
+
+    def events(self, variable: str | None = None) -> list[dict[str, Any]]:
+        """Return the events bound to a variable (or to any), as dicts in order."""
+        shape = self._of.shape
+        if variable is None:
+            return self._of.rows(self.positions, None)
+        if variable not in shape.variables:
+            known = ", ".join(shape.variables) or "none"
+            raise KeyError(f"no variable '{variable}' in the matches; the variables are {known}")
+        return self._of.rows(self._found.match.positions(variable), shape.variables[variable])
+
+    def computed(self, variable: str | None = None) -> list[dict[str, Any]]:
+        """Return the events that AGGREGATE bound to a variable; without one, SELECT's columns."""
+        name = SELECTED if variable is None else variable
+        if name not in self._of.shape.computed:
+            known = ", ".join(filter(None, self._of.shape.computed)) or "none"
+            raise KeyError(f"no computed variable '{name}'; the computed variables are {known}")
+        found = [y for each, y in self._found.match.computed if each == name]
+        types = self._of.shape.computed[name]
+        return [
+            {
+                column: python_value(dict(y.columns).get(column), kind)
+                for column, kind in types.items()
+            }
+            for y in sorted(found, key=lambda y: (y.end, y.place))
+        ]
+
+    @property
+    def id(self) -> str:
+        """A stable name for this match: equal for the same match however it was found."""
+        return self._of.identify(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Match) and self._found == other._found
+
+    def __hash__(self) -> int:
+        return hash(self._found.match)
+
+    def __repr__(self) -> str:
+        bound = "".join(f", {name}={positions}" for name, positions in self.bindings.items())
+        return f"Match({self.start}..{self.end}{bound})"
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One row of SELECT count(*) …: the completing event's time, or the start of the interval."""
+
+    time: Any
+    partition: dict[str, Any]
+    values: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Matches, or rows of totals, and the stretch of the stream that holds their events."""
+
+    shape: Shape
+    stream: Stream = field(repr=False)
+    findings: Findings = field(repr=False)
+    totals: Sequence[Row] = field(default=(), repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many matches (or rows of totals) there are."""
+        return self.findings.count if self.shape.totals is None else len(self.totals)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.shape.totals is not None:
+            return (self._total(row) for row in self.totals)
+        return (Match(found, self) for found in self.findings)
+
+    def _total(self, row: Row) -> Total:
+        assert self.shape.totals is not None
+        values = {
+            name: python_value(row.totals[name], kind) for name, kind in self.shape.totals.items()
+        }
+        return Total(self._times([row.time])[0].as_py(), self.partition_at(row.event), values)
+
+    def partition_at(self, position: int) -> dict[str, Any]:
+        """Return the partition attributes of an event."""
+        return {
+            ".".join(path): column_at(self.stream.table, path)[position - self.stream.first].as_py()
+            for path in self.shape.partition
+        }
+
+    # tables
+
+    def tables(self, *, events: bool) -> Iterator[pa.Table]:
+        """Give the matches as tables, many at a time."""
+        if self.shape.totals is not None:
+            yield self._totals_table()
+            return
+        names = [""] if self.shape.positions_only else list(self.shape.variables)
+        for found in self.findings.columns(names):
+            table = self._table(found, events)
+            yield self._with_computed(table) if self.shape.computed else table
+
+    def empty_table(self, *, events: bool) -> pa.Table:
+        """Give a table of no matches, with all its columns."""
+        names = [""] if self.shape.positions_only else list(self.shape.variables)
+        none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, _NO_LISTS))
+        return self._table(none, events)
+
+    def _table(self, found: Columns, events: bool) -> pa.Table:
+        columns: dict[str, Any] = {
+            "start": pa.array(found.start),
+            "end": pa.array(found.end),
+            "start_time": self._times_at(found.start),
+            "end_time": self._times_at(found.end),
+        }
+        if self.shape.positions_only:
+            columns["positions"] = found.bound[""]
+            return pa.table(columns)
+        for name, paths in self.shape.variables.items():
+            lists = found.bound[name]
+            columns[_free(name, columns)] = self._structs(lists, paths) if events else lists
+        return pa.table(columns)
+
+    def _with_computed(self, table: pa.Table) -> pa.Table:
+        """Add computed events as lists of structs, and SELECT's columns as columns."""
+        matches = [Match(found, self) for found in self.findings]
+        for name, types in self.shape.computed.items():
+            rows = [match.computed(name or None) for match in matches]
+            kinds = {column: arrow_type(kind) for column, kind in types.items()}
+            if name == SELECTED:
+                for column, kind in kinds.items():
+                    values = pa.array([row[0][column] if row else None for row in rows], kind)
+                    table = table.append_column(_free(column, table.column_names), values)
+            else:
+                lists = pa.array(rows, pa.list_(pa.struct(list(kinds.items()))))
+                table = table.append_column(_free(name, table.column_names), lists)
+        return table
+
+    def _totals_table(self) -> pa.Table:
+        rows = self.totals
+        columns: dict[str, Any] = {"time": self._times([row.time for row in rows])}
+        events = pa.array([row.event - self.stream.first for row in rows], pa.int64())
+        for path in self.shape.partition:
+            values = column_at(self.stream.table, path).take(events)
+            columns[_free(".".join(path), columns)] = values
+        for name, kind in (self.shape.totals or {}).items():
+            values = [python_value(row.totals[name], kind) for row in rows]
+            columns[_free(name, columns)] = pa.array(values, arrow_type(kind))
+        return pa.table(columns)
+
+    def _times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
+        column = self.stream.time_column
+        if column is None:
+            return pa.array(positions)
+        if column.type == pa.int64():
+            return pa.array(self.stream.times[positions - self.stream.first])
+        return column.take(pa.array(positions - self.stream.first))
+
+    def _times(self, times: Sequence[int]) -> pa.Array:
+        """Give times, as they are counted inside, the type of the time column."""
+        column = self.stream.time_column
+        if column is None or pa.types.is_integer(column.type):
+            return pa.array(times, pa.int64())
+        return pa.array(times, pa.int64()).cast(pa.timestamp("ns")).cast(column.type, safe=False)
+
+    def _structs(self, lists: pa.ListArray, paths: tuple[Path, ...] | None) -> pa.ListArray:
+        rows = self._payload(paths).take(pc.subtract(lists.values, self.stream.first))
+        return pa.ListArray.from_arrays(lists.offsets, rows.to_struct_array().combine_chunks())
+
+    def _payload(self, paths: tuple[Path, ...] | None) -> pa.Table:
+        table = self.stream.table
+        if paths is None:
+            return table
+        return pa.table({".".join(path): column_at(table, path) for path in paths})
+
+    def rows(
+        self, positions: Sequence[int], paths: tuple[Path, ...] | None
+    ) -> list[dict[str, Any]]:
+        """Return rows of the stream as dicts."""
+        rows = np.asarray(positions, np.int64) - self.stream.first
+        taken = self._payload(paths).take(pa.array(rows))
+        for index, column in enumerate(taken.schema):
+            # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
+            if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+                coarse = taken.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
+                taken = taken.set_column(index, column.name, coarse)
+        found: list[dict[str, Any]] = taken.to_pylist()
+        return found
+
+    # identity
+
+    def identify(self, found: Found) -> str:
+        """Return the stable id of a match.
+
+        It hashes the query's fingerprint, the partition key and, for every variable, the
+        (time, tiebreak, ordinal among equal ones of the partition) of its events.
+        """
+        match = found.match
+        names: dict[str, list[Any]] = {"": [self._name(match.start), self._name(match.end)]}
+        for name, position in sorted(match.bindings):
+            names.setdefault(f"${name}", []).append(self._name(position))
+        computed = sorted(
+            (name, y.place, self._name(y.end), [_plain(value) for _, value in y.columns])
+            for name, y in match.computed
+        )
+        key = [_plain(value) for value in self.partition_at(match.end).values()]
+        told = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    def _name(self, position: int) -> tuple[int, Any, int]:
+        return self._names[position - self.stream.first]
+
+    @cached_property
+    def _names(self) -> list[tuple[int, Any, int]]:
+        stream = self.stream
+        ties: Sequence[Any] = [None] * stream.table.num_rows
+        if stream.tiebreak_path is not None:
+            ties = column_at(stream.table, stream.tiebreak_path).to_pylist()
+        keys = [column_at(stream.table, path).to_pylist() for path in self.shape.partition]
+        seen: dict[Any, int] = {}
+        names: list[tuple[int, Any, int]] = []
+        for row, (time, tie) in enumerate(zip(stream.times.tolist(), ties, strict=True)):
+            own = (time, tie, *(key[row] for key in keys))
+            ordinal = seen[own] = seen.get(own, -1) + 1
+            names.append((time, _plain(tie), ordinal))
+        return names
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a column name that is not taken yet."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _plain(value: Any) -> Any:
+    """Write a value so that JSON says the same everywhere."""
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
