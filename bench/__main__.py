@@ -71,6 +71,8 @@ def run(names: Sequence[str], quick: bool, path: Path) -> None:
                 "targets": [asdict(target) for target in targets],
             }
             results.save(path, {name: kept[name] for name in NAMES if name in kept})
+    if not every:
+        return
     met = sum(target.met for target in every)
     console.print(f"\n{met} of {len(every)} targets are met", style="bold")
     show_targets(console, [target for target in every if not target.met])

@@ -18,9 +18,13 @@ def texts() -> dict[str, str]:
     """Return the texts by name."""
     noise = random.Random(0)
     begin = "SELECT * FROM S WHERE "
+    garbage = "".join(chr(noise.randrange(32, 127)) for _ in range(10**6))
     return {
-        "1 MB of random characters": "".join(chr(noise.randrange(32, 127)) for _ in range(10**6)),
+        "1 MB of random characters": garbage,
+        "250 kB of random characters": garbage[: 10**6 // 4],
         "1 MB of words": " ".join(["SELECT"] * (10**6 // 7)),
+        "250 kB of words": " ".join(["SELECT"] * (10**6 // 28)),
+        "250 kB of patterns": begin + " ; ".join(["A AS a"] * (10**6 // 36)),
         "1 MB of blanks": " " * 10**6,
         "a string of 1 MB that never ends": begin + "A FILTER A[x = '" + "y" * 10**6,
         "10,000 parentheses": begin + "(" * _MANY + "A" + ")" * _MANY,
@@ -31,8 +35,8 @@ def texts() -> dict[str, str]:
         "an OR of 10,000 types": begin + " OR ".join(f"A{i}" for i in range(_MANY)),
         "10,000 additions": begin + "A FILTER A[x = " + " + ".join(["1"] * _MANY) + "]",
         "10,000 filters": begin + "A AS a FILTER " + " AND ".join(["a[x > 1]"] * _MANY),
-        "a list of 100,000 numbers": begin
-        + f"A FILTER A[x IN ({', '.join(map(str, range(10**5)))})]",
+        "a list of 15,000 numbers": begin
+        + f"A FILTER A[x IN ({', '.join(map(str, range(15_000)))})]",
         "a number of 100,000 digits": begin + "A WITHIN " + "9" * 10**5 + " EVENTS",
         "A{1000000}": begin + "A{1000000}",
         "20 times {10} inside each other": begin + "(" * 20 + "A" + "){10}" * 20,

@@ -66,7 +66,12 @@ class Lab:
         told = [{"name": case.name, "query": case.query, "finish": case.finish} for case in cases]
         try:
             found = self.call(
-                measure_here, cases=told, paths=paths, patience=self.patience, most=most
+                measure_here,
+                cases=told,
+                paths=paths,
+                patience=self.patience,
+                least=2 if self.quick else 3,
+                most=most,
             )
         except FailedError as error:
             return [Measured(case.name, case.source.events, failed=str(error)) for case in cases]

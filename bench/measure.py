@@ -83,7 +83,7 @@ def occurrences(matches: Any) -> int:
 
 
 def measure_here(
-    cases: Sequence[dict[str, Any]], paths: Sequence[str], patience: float, most: int
+    cases: Sequence[dict[str, Any]], paths: Sequence[str], patience: float, least: int, most: int
 ) -> list[dict[str, Any]]:
     """Measure cases in this process, in turns, until patience or the most repetitions are over."""
     import ensue
@@ -102,13 +102,15 @@ def measure_here(
     found = [0 for _ in cases]
     sticks: list[float] = []
     began = time.perf_counter()
-    while len(sticks) < most and (len(sticks) < 3 or time.perf_counter() - began < patience):
+    while len(sticks) < most and (len(sticks) < least or time.perf_counter() - began < patience):
         sticks.append(yardstick.seconds())
-        for index, (case, query, path) in enumerate(zip(cases, queries, paths, strict=True)):
+        # Another one goes first every time, in case that it matters.
+        for turn in range(len(cases)):
+            index = (turn + len(sticks)) % len(cases)
             start = time.perf_counter()
-            matches = query.run(tables[path])
+            matches = queries[index].run(tables[paths[index]])
             middle = time.perf_counter()
-            found[index] = _finished(matches, case["finish"])
+            found[index] = _finished(matches, cases[index]["finish"])
             runs[index].append((middle - start, time.perf_counter() - middle))
             del matches
         peak = peak or peak_memory()

@@ -120,7 +120,7 @@ def _later(batch: pa.RecordBatch, milliseconds: int, accounts: int) -> pa.Record
 
 
 def _measure_reader(lab: Lab) -> list[Row]:
-    events = (5 if lab.quick else 50) * MILLION
+    events = (2 if lab.quick else 50) * MILLION
     once = MILLION // 2
     consumed = sequence(6) + "\nCONSUME BY ANY\nLIMIT 1"
     rows = []

@@ -2,8 +2,9 @@
 
 Appendix D asks about the names of the stock data of that paper, so the generator is asked for
 the same ten names. Their prices lie around the levels of that day: MSFT within a tenth of 26.00,
-ORCL of 11.00, AMAT of 18.80, so the bounds 26.0, 11.14 and 18.92 of Q2 and Q5 each let somewhat
-less than half of the events pass; of a thousand trades four have Q7's volume of 4,000.
+ORCL of 11.00, AMAT of 18.80, so the bounds 26.0, 11.14 and 18.92 of Q2 and Q5 each let between
+an eighth and a half of the events pass, depending on how far the prices have walked; of a thousand
+trades four have Q7's volume of 4,000.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where the time goes: the stages of a run, each with the time that is its own.
 
 The functions that do the work are replaced by ones that look at the clock and call them; what a
-stage calls of another stage counts there. A function that is no longer found under its name is named
-in the table, rather than silently counting for its caller.
+stage calls of another stage counts there. A function that is no longer found under its name is
+named in the table, rather than silently counting for its caller.
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ the strategy or an UNLESS; it often enough does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from ensue.analysis.bind import bind
@@ -73,6 +75,7 @@ def _from_start(node: tree.Node) -> bool:
     return any(map(_from_start, tree.children(node)))
 
 
+@cache
 @st.composite
 def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Pattern:
     """A random pattern whose matches can bind three events or more."""
@@ -105,6 +108,7 @@ WINDOWS = (
 STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
 
 
+@cache
 @st.composite
 def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Query:
     """A random query on a rich pattern; WITHIN counts events or units of `ts`."""
@@ -233,3 +237,27 @@ def pairs(draw: st.DrawFn, language: Language | None = None, longest: int = 7) -
     except CeqlError:
         return Pair(query, [])
     return Pair(query, draw(streams_for(formula, longest, bool(query.partition))))
+
+
+@cache
+def collected(count: int, number: int, longest: int = 7) -> tuple[Pair, ...]:
+    """Draw pairs that are the same in every run: the number says which.
+
+    Pairs that come twice are left out, so there are somewhat fewer than `count`.
+    """
+    found: dict[str, Pair] = {}
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(pairs(longest=longest))
+    def collect(pair: Pair) -> None:
+        if pair.rows:
+            found.setdefault(f"{pair.text}\n{pair.rows}", pair)
+
+    collect()
+    return tuple(found.values())

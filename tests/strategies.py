@@ -3,12 +3,15 @@
 Queries are made as syntax trees, so that they are well formed by construction; `well_formed`
 leaves out the few that the analysis refuses. Streams are short, with ties in time, NULLs, few
 types and few values, so that most queries find something.
+
+Strategies are made once and kept: hypothesis looks at each new one for longer than it draws.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -53,6 +56,7 @@ _attributes = st.sampled_from(ATTRIBUTES).map(lambda name: tree.Path((word(name)
 _signs = st.sampled_from(("=", "!=", "<", "<=", ">", ">="))
 
 
+@cache
 def predicates(depth: int = 2) -> st.SearchStrategy[tree.Expression]:
     """What may stand inside X[…]."""
     value = st.one_of(
@@ -112,6 +116,7 @@ class Language:
     optional: bool = True
 
 
+@cache
 @st.composite
 def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Pattern:
     """A random pattern that is well formed."""
@@ -188,6 +193,7 @@ def _filtered(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
     return tree.Filtered(pattern, condition)
 
 
+@cache
 def _leaves(language: Language) -> st.SearchStrategy[tree.Pattern]:
     event = st.sampled_from((*TYPES, *TYPES, None)).map(
         lambda name: tree.Event(None if name is None else word(name))
@@ -199,6 +205,7 @@ def _leaves(language: Language) -> st.SearchStrategy[tree.Pattern]:
     return st.one_of(leaves)
 
 
+@cache
 @st.composite
 def _sequences(draw: st.DrawFn, language: Language, depth: int, contiguous: bool) -> tree.Pattern:
     items = draw(st.lists(patterns(language, depth - 1), min_size=2, max_size=3))

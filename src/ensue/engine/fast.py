@@ -44,6 +44,8 @@ class Fast:
     alphabet: Alphabet = field(init=False)
     evaluator: Evaluator = field(init=False)
     keys: Keys | None = field(init=False)
+    now: int = 0
+    """The clock at the last event."""
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -58,24 +60,33 @@ class Fast:
             compact_always=self.compact_always,
         )
 
+    @property
+    def _asks_start(self) -> bool:
+        return any(isinstance(each, AtStart) for each in self.compiled.predicates)
+
     def push(self, stream: Stream) -> Enumerated:
         """Read a stretch of the stream and return the matches it completes."""
-        asks = any(isinstance(each, AtStart) for each in self.compiled.predicates)
-        if self.keys is None:
-            keys, opens = _NO_KEYS, np.zeros(stream.table.num_rows, bool)
-            opens[:1] = stream.first == 0
-        else:
-            keys, opens = self.keys.read(stream.table)
+        keys, opens = self._keys(stream, openings=self._asks_start)
         batch = Batch(stream.table, _strings(stream.types), self.tally)
         streams = None if stream.streams is None else _strings(stream.streams)
-        symbols = self.alphabet.read(batch, streams, opens if asks else None)
+        symbols = self.alphabet.read(batch, streams, opens)
         clocks, key_clocks = self._clocks(stream, keys)
         evaluator = self.evaluator
         found = evaluator.push(symbols, clocks, keys, stream.first, self.alphabet.bits, key_clocks)
         segments = list(found)
-        if self.keys is not None and not asks and key_clocks is None and len(clocks):
-            self._forget_keys(self.keys, int(clocks[-1]))
+        if len(clocks):
+            self.now = int(clocks[-1])
         return Enumerated(segments, self.compiled.variables, evaluator.table.labels)
+
+    def _keys(self, stream: Stream, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the key of each event, and if asked which events open their substream."""
+        if self.keys is not None:
+            if self.keys.wants_settling:
+                self._settle_keys(self.keys)
+            return self.keys.read(stream.table, openings=openings)
+        opens = np.zeros(stream.table.num_rows, bool)
+        opens[:1] = stream.first == 0
+        return _NO_KEYS, opens
 
     def _clocks(self, stream: Stream, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return what windows are measured on, and for numbers within keys the next of each."""
@@ -90,11 +101,14 @@ class Fast:
         count_ordinals(keys, counts, ordinals)
         return ordinals, counts
 
-    def _forget_keys(self, keys: Keys, now: int) -> None:
-        """Let go of keys without partial matches, now and then."""
-        if keys.has_grown:
-            self.evaluator.compact(now, None)
-            keys.keep_only(self.evaluator.live_keys())
+    def _settle_keys(self, keys: Keys) -> None:
+        """Let go of keys without partial matches, unless something else is kept for them."""
+        window = self.bound.window
+        if self._asks_start or (window is not None and window.kind == "events"):
+            keys.settle(None)
+        else:
+            self.evaluator.compact(self.now, None)
+            keys.settle(self.evaluator.live_keys())
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""

@@ -30,6 +30,9 @@ class Findings(Protocol):
     def count(self) -> int:
         """How many there are."""
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+
     def __iter__(self) -> Iterator[Found]:
         """Give them one by one."""
 
@@ -46,6 +49,9 @@ class Listed:
     @property
     def count(self) -> int:
         return len(self.found)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
 
     def __iter__(self) -> Iterator[Found]:
         return iter(self.found)
@@ -82,6 +88,9 @@ class Enumerated:
             self._count = sum(segment.count() for segment in self.segments)
         return self._count
 
+    def __bool__(self) -> bool:
+        return bool(self.segments)
+
     def __iter__(self) -> Iterator[Found]:
         names = [
             tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
@@ -92,25 +101,23 @@ class Enumerated:
                 yield from _found(listing, names)
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
-        bits = {name: bit for bit, name in enumerate(self.variables)}
-        masks = np.zeros((len(self.labels), len(self.variables) + 1), np.bool_)
-        for number, label in enumerate(self.labels):
-            for bit in range(len(self.variables)):
-                masks[number, bit] = label >> bit & 1
-            masks[number, -1] = label != 0
+        wanted = [self.variables.index(n) if n in self.variables else None for n in variables]
+        members = [
+            [
+                place
+                for place, (name, bit) in enumerate(zip(variables, wanted, strict=True))
+                if (label if not name else bit is not None and label >> bit & 1)
+            ]
+            for label in self.labels
+        ]
         for segment in self.segments:
-            for listing in segment.listings(1 << 18):
-                bound = {}
-                for name in variables:
-                    bit = bits.get(name, len(self.variables)) if name else len(self.variables)
-                    if name and name not in bits:
-                        bound[name] = pa.array([[]] * len(listing.start), pa.list_(pa.int64()))
-                        continue
-                    offsets, positions = listing.bound_to(bit, masks)
-                    bound[name] = pa.ListArray.from_arrays(
-                        pa.array(offsets.astype(np.int32)), pa.array(positions)
-                    )
-                yield Columns(listing.start, listing.end, bound)
+            for listing in segment.listings():
+                split = listing.by_variable(members, len(variables))
+                bound = {
+                    name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
+                    for name, each in zip(variables, split, strict=True)
+                }
+                yield Columns(listing.start.copy(), listing.end, bound)
 
 
 def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:

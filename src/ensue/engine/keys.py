@@ -18,27 +18,42 @@ _SLACK = 1 << 16
 
 @dataclass(slots=True)
 class Keys:
-    """The keys seen so far, each with a number; numbers of forgotten keys are used again."""
+    """The keys seen so far, each with a number; numbers of forgotten keys are used again.
+
+    The keys of the first stretch are numbered as they come and looked up by nobody, until a
+    second stretch comes: then `settle` writes down those that are still of interest.
+    """
 
     paths: tuple[AttributePath, ...]
+    room: int = 0
+    """All numbers are below this."""
     _numbers: dict[Any, int] = field(default_factory=dict)
+    _unsettled: pa.Array | None = None
     _free: list[int] = field(default_factory=list)
-    _room: int = 0
     _living: int = 0
     _counts: np.ndarray = field(default_factory=lambda: np.zeros(64, np.int64))
 
-    def read(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the key of each event (-1: NULL), and which events are the first of their key."""
+    def read(self, table: pa.Table, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the key of each event (-1: NULL) and, if asked, which are the first of theirs."""
         codes, values = self._codes(table)
-        fresh = [value not in self._numbers for value in values]
-        numbers = np.array([self._number(value) for value in values] or [0], np.int32)
-        keys = np.where(codes >= 0, numbers[codes], np.int32(-1))
-        opens = np.zeros(len(codes), bool)
-        if any(fresh):
+        opens = np.zeros(len(codes), bool) if openings else None
+        if self.room == 0:
+            self.room = len(values)
+            self._unsettled = values
+            fresh = np.ones(len(values) + 1, bool)
+            numbers = np.arange(max(len(values), 1), dtype=np.int32)
+        else:
+            known = list(map(_hashable, values.to_pylist()))
+            fresh = np.array([*(value not in self._numbers for value in known), False])
+            numbers = np.array([self._number(value) for value in known] or [0], np.int32)
+        fresh[-1] = False
+        if opens is not None and fresh.any():
             present, where = np.unique(codes, return_index=True)
-            is_fresh = np.array([*fresh, False])
-            opens[where[is_fresh[present]]] = True
-        return keys.astype(np.int32), opens
+            opens[where[fresh[present]]] = True
+        keys = numbers[codes]
+        if len(codes) and codes.min() < 0:
+            keys[codes < 0] = -1
+        return keys, opens
 
     def _number(self, value: Any) -> int:
         number = self._numbers.get(value)
@@ -46,55 +61,74 @@ class Keys:
             if self._free:
                 number = self._free.pop()
             else:
-                number = self._room
-                self._room += 1
+                number = self.room
+                self.room += 1
             self._numbers[value] = number
         return number
 
-    def _codes(self, table: pa.Table) -> tuple[np.ndarray, list[Any]]:
+    def _codes(self, table: pa.Table) -> tuple[np.ndarray, pa.Array]:
         """Number the keys of a table, and list them in the order of these numbers."""
         codes, values = _encoded(column_at(table, self.paths[0]))
         for path in self.paths[1:]:
             more, others = _encoded(column_at(table, path))
             known = (codes >= 0) & (more >= 0)
-            pairs = codes[known] * np.int64(max(len(others), 1)) + more[known]
+            width = max(len(others), 1)
+            pairs = codes[known].astype(np.int64) * width + more[known]
             present, inverse = np.unique(pairs, return_inverse=True)
             codes = np.full(len(known), -1, np.int64)
             codes[known] = inverse
-            width = max(len(others), 1)
-            values = [(values[pair // width], others[pair % width]) for pair in present.tolist()]
+            left, right = (
+                values.take(pa.array(present // width)),
+                others.take(pa.array(present % width)),
+            )
+            values = pa.StructArray.from_arrays([left, right], ["", "_"])
         return codes, values
 
     def counters(self) -> np.ndarray:
         """Return, for each key, how many of its events were read."""
-        if self._room > len(self._counts):
-            grown = np.zeros(2 * self._room, np.int64)
+        if self.room > len(self._counts):
+            grown = np.zeros(2 * self.room, np.int64)
             grown[: len(self._counts)] = self._counts
             self._counts = grown
         return self._counts
 
     @property
-    def has_grown(self) -> bool:
-        """Whether it is worth looking for keys to forget."""
-        return len(self._numbers) > 2 * self._living + _SLACK
+    def wants_settling(self) -> bool:
+        """Whether it is time to tell which keys live on."""
+        return self._unsettled is not None or len(self._numbers) > 2 * self._living + _SLACK
 
-    def keep_only(self, living: np.ndarray) -> None:
-        """Forget all keys but those with these numbers."""
-        kept = set(living.tolist())
-        self._free += [number for number in self._numbers.values() if number not in kept]
-        self._numbers = {value: n for value, n in self._numbers.items() if n in kept}
+    def settle(self, living: np.ndarray | None) -> None:
+        """Forget all keys but those with these numbers (None: forget none)."""
+        if self._unsettled is not None:
+            every = np.arange(self.room) if living is None else living
+            values = self._unsettled.take(pa.array(every)).to_pylist()
+            self._numbers = dict(zip(map(_hashable, values), every.tolist(), strict=True))
+            self._free = list(set(range(self.room)) - set(every.tolist()))
+            self._unsettled = None
+        elif living is not None:
+            kept = set(living.tolist())
+            self._free += [number for number in self._numbers.values() if number not in kept]
+            self._numbers = {value: n for value, n in self._numbers.items() if n in kept}
         self._living = len(self._numbers)
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, list[Any]]:
+def _hashable(value: Any) -> Any:
+    """Return a value that can be looked up: pairs come as dicts."""
+    return tuple(map(_hashable, value.values())) if isinstance(value, dict) else value
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Return a code for each row (-1: NULL or NaN) and the values behind the codes."""
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    column = column.unify_dictionaries()
-    if column.num_chunks == 0:
-        return np.zeros(0, np.int64), []
-    indices = pa.chunked_array([chunk.indices.cast(pa.int64()) for chunk in column.chunks])
-    codes: np.ndarray = pc.fill_null(indices, -1).to_numpy()
-    return codes, column.chunk(0).dictionary.to_pylist()
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = array.indices
+    if codes.null_count:
+        codes = pc.fill_null(codes.cast(pa.int64()), -1)
+    return codes.to_numpy(zero_copy_only=False), array.dictionary

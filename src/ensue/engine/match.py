@@ -72,7 +72,7 @@ class Matches:
         return self.count
 
     def __bool__(self) -> bool:
-        return any(piece.count for piece in self._keep_all())
+        return any(self._keep_all())
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse_if_freed()

@@ -148,6 +148,9 @@ class Piece:
         """How many matches (or rows of totals) there are."""
         return self.findings.count if self.shape.totals is None else len(self.totals)
 
+    def __bool__(self) -> bool:
+        return bool(self.findings) or bool(self.totals)
+
     def __iter__(self) -> Iterator[Any]:
         if self.shape.totals is not None:
             return (self._total(row) for row in self.totals)

@@ -197,14 +197,14 @@ def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> 
     """Check the order of events by time, or with a lateness bound put them in order."""
     table = loaded.table
     tiebreak = None if options.tiebreak is None else _path(options.tiebreak, table, "tiebreak")
-    rows = np.arange(table.num_rows)
-    late = rows[:0]
+    rows: np.ndarray | None = None
+    late: np.ndarray | None = None
     if time_path is None:
         if options.lateness is not None:
             raise EventError("lateness= needs a time column: pass time=")
         if loaded.streams is not None and len(loaded.streams.unique()) > 1:
             raise EventError("merging several streams needs a time column: pass time=")
-        times = rows
+        times = np.arange(table.num_rows)
     else:
         times = _times(table, time_path)
         if options.lateness is not None:
@@ -216,17 +216,15 @@ def order(loaded: Loaded, time_path: AttributePath | None, options: Options) -> 
             rows = np.argsort(times, kind="stable")
         else:
             _check_order(times, column_at(table, time_path), time_path, "")
-        times = times[rows]
-    moved = not np.array_equal(rows, np.arange(table.num_rows))
     return Stream(
-        table.take(rows) if moved else table,
-        loaded.types.take(rows) if moved else loaded.types,
-        None if loaded.streams is None else loaded.streams.take(rows),
-        times,
+        table if rows is None else table.take(rows),
+        loaded.types if rows is None else loaded.types.take(rows),
+        loaded.streams if rows is None or loaded.streams is None else loaded.streams.take(rows),
+        times if rows is None else times[rows],
         time_path,
         tiebreak,
         0,
-        table.take(late),
+        table.slice(0, 0) if late is None else table.take(late),
     )
 
 

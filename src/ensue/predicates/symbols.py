@@ -17,8 +17,11 @@ from ensue.automata.build import AtStart, Predicate, TypeTest
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.vectors import Strings, UnsupportedError
 
+_FEW = 64
+"""Up to so many combinations, it does not matter whether all of them occur."""
+
 _DENSE = 1 << 20
-"""Up to so many combinations are numbered by a table, beyond by sorting."""
+"""Up to so many, those that occur are numbered by a table, beyond by sorting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +137,12 @@ def _joined(left: Classes, right: Classes) -> Classes:
     if len(right.bits) == 1:
         return Classes(left.numbers, [right.bits[0] | bits for bits in left.bits])
     width = len(right.bits)
-    pairs = left.numbers * np.int64(width) + right.numbers
-    if len(left.bits) * width <= _DENSE:
-        present = np.zeros(len(left.bits) * width, bool)
+    size = len(left.bits) * width
+    pairs = left.numbers.astype(np.int32 if size <= _DENSE else np.int64) * width + right.numbers
+    if size <= _FEW:
+        return Classes(pairs, [a | b for a in left.bits for b in right.bits])
+    if size <= _DENSE:
+        present = np.zeros(size, bool)
         present[pairs] = True
         occurring = np.flatnonzero(present)
         renumbered = (np.cumsum(present) - 1).astype(np.int32)

@@ -59,6 +59,8 @@ def list_matches(
     depth = walk.cursor[DEPTH]
     listed = walk.cursor[LISTED]
     full = False
+    # A path is at most as long as the graph has nodes, for which half of the room is kept.
+    enough = found.position.shape[0] // 2
     while hit < roots.shape[0]:
         if depth == 0 and listed == 0:
             walk.node[0] = roots[hit]
@@ -69,38 +71,35 @@ def list_matches(
         while depth > 0:
             node = walk.node[depth - 1]
             length = walk.length[depth - 1]
+            if count == found.start.shape[0] or filled > enough:
+                full = True
+                break
+            depth -= 1
             label = graph.label[node]
-            if label == UNION:
-                depth -= 1
-                right = graph.right[node]
-                if alive(graph, right, edge, floor):
-                    walk.node[depth] = right
-                    walk.length[depth] = length
-                    depth += 1
-                walk.node[depth] = graph.left[node]
-                walk.length[depth] = length
-                depth += 1
-            elif label > 0:
-                walk.path_position[length] = graph.position[node]
-                walk.path_label[length] = label
-                walk.node[depth - 1] = graph.left[node]
-                walk.length[depth - 1] = length + 1
-            else:
-                if count == found.start.shape[0] or filled + length > found.position.shape[0]:
-                    full = True
-                    break
-                depth -= 1
-                found.start[count] = graph.start_position[graph.start[node]]
-                found.hit[count] = hit
-                for i in range(length):
-                    found.position[filled + i] = walk.path_position[length - 1 - i]
-                    found.label[filled + i] = walk.path_label[length - 1 - i]
-                filled += length
-                count += 1
-                found.offset[count] = filled
-                listed += 1
-                if listed == limit:
-                    depth = 0
+            while label != 0:
+                if label == UNION:
+                    right = graph.right[node]
+                    if alive(graph, right, edge, floor):
+                        walk.node[depth] = right
+                        walk.length[depth] = length
+                        depth += 1
+                else:
+                    walk.path_position[length] = graph.position[node]
+                    walk.path_label[length] = label
+                    length += 1
+                node = graph.left[node]
+                label = graph.label[node]
+            found.start[count] = graph.start_position[graph.start[node]]
+            found.hit[count] = hit
+            for i in range(length):
+                found.position[filled + i] = walk.path_position[length - 1 - i]
+                found.label[filled + i] = walk.path_label[length - 1 - i]
+            filled += length
+            count += 1
+            found.offset[count] = filled
+            listed += 1
+            if listed == limit:
+                depth = 0
         if full:
             break
         hit += 1
@@ -191,24 +190,32 @@ def count_matches(
 
 
 @kernel
-def count_bound(found_label: Array, offset: Array, masks: Array, bit: int, lengths: Array) -> None:
-    """Count, for each match, the events bound to a variable."""
-    for match in range(lengths.shape[0]):
-        count = 0
+def split_by_variable(
+    label: Array,
+    position: Array,
+    offset: Array,
+    member_rows: Array,
+    members: Array,
+    bases: Array,
+    positions: Array,
+    offsets: Array,
+) -> None:
+    """Sort the bound events of matches by variable, match by match.
+
+    The variables of label n are members[member_rows[n]:member_rows[n + 1]]; what is bound to
+    variable v goes to positions[bases[v]:], and its share of match i ends at offsets[v, i + 1].
+    """
+    filled = bases.copy()
+    for variable in range(offsets.shape[0]):
+        offsets[variable, 0] = 0
+    for match in range(offset.shape[0] - 1):
         for i in range(offset[match], offset[match + 1]):
-            if masks[found_label[i], bit]:
-                count += 1
-        lengths[match] = count
-
-
-@kernel
-def pick_bound(found_label: Array, position: Array, masks: Array, bit: int, picked: Array) -> None:
-    """Copy the positions bound to a variable, match by match."""
-    at = 0
-    for i in range(position.shape[0]):
-        if masks[found_label[i], bit]:
-            picked[at] = position[i]
-            at += 1
+            for row in range(member_rows[label[i]], member_rows[label[i] + 1]):
+                variable = members[row]
+                positions[filled[variable]] = position[i]
+                filled[variable] += 1
+        for variable in range(offsets.shape[0]):
+            offsets[variable, match + 1] = filled[variable] - bases[variable]
 
 
 def new_walk(nodes: int) -> Walk:
@@ -225,9 +232,9 @@ def new_walk(nodes: int) -> Walk:
 def new_found(matches: int, positions: int) -> Found:
     """Allocate room for matches."""
     return Found(
-        np.zeros(matches, np.int64),
-        np.zeros(matches, np.int64),
-        np.zeros(matches + 1, np.int64),
-        np.zeros(positions, np.int64),
-        np.zeros(positions, np.int32),
+        np.empty(matches, np.int64),
+        np.empty(matches, np.int64),
+        np.empty(matches + 1, np.int64),
+        np.empty(positions, np.int64),
+        np.empty(positions, np.int32),
     )

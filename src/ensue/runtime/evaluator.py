@@ -229,22 +229,34 @@ class Evaluator:
         """Hand out hits, compact the graph, and grow whatever is still too small."""
         if self.counters[HITS]:
             yield self._harvest()
-        self.compact(now, key_clocks)
+        if self.compact_always or not self._all_alive(now, key_clocks):
+            self.compact(now, key_clocks)
         counters = self.counters
         nodes, starts = len(self.graph.label), len(self.graph.start_clock)
+        # Compacting looks at every key, so with many of them it had better be rare.
+        nodes, starts = _room(nodes, len(self.slots.heads)), _room(starts, len(self.slots.heads))
         if counters[NODES] + 2 * steps + 2 > nodes // 2:
             nodes = _room(nodes, 4 * int(counters[NODES] + 2 * steps + 2))
         if counters[STARTS] + 1 > starts // 2:
             starts = _room(starts, 4 * int(counters[STARTS] + 1))
         self._resize(nodes, starts)
-        if counters[SLOTS] + steps > len(self.slots.state):
-            self._grow_slots(int(counters[SLOTS]) + steps)
+        slots = _room(len(self.slots.state), min(nodes, len(self.slots.heads)))
+        if counters[SLOTS] + steps > slots // 2:
+            slots = _room(slots, 4 * (int(counters[SLOTS]) + steps))
+        if slots > len(self.slots.state):
+            self._grow_slots(slots)
         if steps >= self.scratch.shape[1]:
             self._new_scratch(_room(64, steps + 1))
 
     def _new_scratch(self, steps: int) -> None:
         self.scratch = np.zeros((4, steps), np.int32)
         self.scratch_registers = np.zeros((steps, self.registers), np.int64)
+
+    def _all_alive(self, now: int, key_clocks: np.ndarray | None) -> bool:
+        """Tell whether no start has left the window yet, so that compacting would gain little."""
+        if self.counters[FLOOR] or key_clocks is not None:
+            return False
+        return self.window < 0 or bool(self.graph.start_clock[0] >= now - self.window)
 
     def _resize(self, nodes: int, starts: int) -> None:
         if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):

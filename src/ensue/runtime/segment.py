@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ensue.runtime.enumerate import (
-    CURSORS,
     HIT,
     Found,
-    count_bound,
     count_matches,
     list_matches,
     new_found,
     new_walk,
-    pick_bound,
+    split_by_variable,
 )
 from ensue.runtime.layout import Graph, Hits
 
 _PATIENCE = 1 << 14
 _MATCHES_AT_ONCE = 1 << 16
 
-assert CURSORS > HIT
+
+class Bound(NamedTuple):
+    """What is bound to a variable: that of match i stands from offsets[i] to offsets[i + 1]."""
+
+    offsets: np.ndarray
+    positions: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +36,57 @@ class Listing:
 
     start: np.ndarray
     end: np.ndarray
-    key: np.ndarray
     offset: np.ndarray
     position: np.ndarray
     label: np.ndarray
 
-    def bound_to(self, bit: int, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets and positions of the events bound to a variable, match by match."""
-        lengths = np.empty(len(self.start), np.int64)
-        count_bound(self.label, self.offset, masks, bit, lengths)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        picked = np.empty(int(offsets[-1]), np.int64)
-        pick_bound(self.label, self.position, masks, bit, picked)
-        return offsets, picked
+    def by_variable(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
+        """Return, for every variable, offsets and positions of its events, match by match.
+
+        Args:
+            members: the variables of each label.
+            variables: how many there are.
+        """
+        alike = self._alike(members, variables)
+        if alike is not None:
+            return alike
+        rows = np.cumsum([0, *map(len, members)]).astype(np.int32)
+        flat = np.array([each for some in members for each in some] or [0], np.int32)
+        often = np.bincount(self.label, minlength=len(members))
+        totals = np.zeros(variables, np.int64)
+        for label, some in enumerate(members):
+            for variable in some:
+                totals[variable] += often[label]
+        bases = np.cumsum([0, *totals.tolist()])[:-1].astype(np.int64)
+        positions = np.empty(int(totals.sum()), np.int64)
+        offsets = np.empty((variables, len(self.start) + 1), np.int32)
+        split_by_variable(
+            self.label, self.position, self.offset, rows, flat, bases, positions, offsets
+        )
+        return [
+            Bound(offsets[variable], positions[base : base + total])
+            for variable, (base, total) in enumerate(zip(bases, totals, strict=True))
+        ]
+
+    def _alike(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound] | None:
+        """Do the same by columns where all matches have the same labels, as those of a sequence."""
+        count = len(self.start)
+        length = int(self.offset[1])
+        if length * count != len(self.position):
+            return None
+        labels = self.label.reshape(count, length)
+        if not (labels == labels[0]).all():
+            return None
+        positions = self.position.reshape(count, length)
+        of_label = [set(members[label]) for label in labels[0]]
+        found = []
+        for variable in range(variables):
+            places = [place for place, some in enumerate(of_label) if variable in some]
+            offsets = np.arange(0, len(places) * count + 1, max(len(places), 1), dtype=np.int32)
+            if not places:
+                offsets = np.zeros(count + 1, np.int32)
+            found.append(Bound(offsets, positions[:, places].ravel()))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +135,13 @@ class Segment:
         return total
 
     def listings(self, at_once: int = _MATCHES_AT_ONCE) -> Iterator[Listing]:
-        """List the matches, some at a time; memory does not grow with their number."""
+        """List the matches, some at a time; memory does not grow with their number.
+
+        What a listing shows is overwritten by the next one.
+        """
         hits, nodes = self.hits, len(self.graph.label)
         walk = new_walk(nodes)
-        found = new_found(at_once, max(4 * at_once, nodes + 2))
+        found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
         while walk.cursor[HIT] < len(hits.end):
             count = list_matches(
                 self.graph, hits.root, hits.edge, hits.floor, self.limit, walk, found
@@ -109,10 +154,9 @@ def _listing(hits: Hits, found: Found, count: int) -> Listing:
     filled = int(found.offset[count])
     of = found.hit[:count]
     return Listing(
-        found.start[:count].copy(),
+        found.start[:count],
         hits.end[of],
-        hits.key[of],
-        found.offset[: count + 1].copy(),
-        found.position[:filled].copy(),
-        found.label[:filled].copy(),
+        found.offset[: count + 1],
+        found.position[:filled],
+        found.label[:filled],
     )

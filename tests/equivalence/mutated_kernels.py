@@ -1,0 +1,102 @@
+"""Mutations of the kernels themselves; run as a module with NUMBA_DISABLE_JIT=1.
+
+Prints, as JSON, whether the suite notices each of them, and whether it fails without any.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import pytest
+
+from ensue.runtime import enumerate as listing
+from ensue.runtime import evaluate as evaluation
+from ensue.runtime.layout import UNION
+from tests.equivalence.suite import first_failure, suite
+
+Patch = pytest.MonkeyPatch
+
+
+def none(patch: Patch) -> None:
+    """Change nothing."""
+
+
+def unions_are_not_ordered(patch: Patch) -> None:
+    def join(graph: Any, counters: Any, a: int, b: int) -> int:
+        if graph.start[a] > graph.start[b]:
+            a, b = b, a
+        node: int = evaluation.add_node(graph, counters, UNION, a, b, 0, graph.start[a])
+        return node
+
+    patch.setattr(evaluation, "join", join)
+
+
+def unions_know_the_earliest_start(patch: Patch) -> None:
+    original = evaluation.join
+
+    def join(graph: Any, counters: Any, a: int, b: int) -> int:
+        node: int = original(graph, counters, a, b)
+        graph.start[node] = min(graph.start[a], graph.start[b])
+        return node
+
+    patch.setattr(evaluation, "join", join)
+
+
+def unions_forget_their_right_side(patch: Patch) -> None:
+    patch.setattr(evaluation, "join", lambda graph, counters, a, b: a)
+
+
+def outputs_forget_where_they_are(patch: Patch) -> None:
+    original = evaluation.add_node
+    patch.setattr(
+        evaluation,
+        "add_node",
+        lambda graph, counters, label, left, right, position, start: original(
+            graph, counters, label, left, right, 0, start
+        ),
+    )
+
+
+def enumeration_ignores_the_window(patch: Patch) -> None:
+    patch.setattr(listing, "alive", lambda graph, node, edge, floor: True)
+
+
+def enumeration_takes_the_edge_for_outside(patch: Patch) -> None:
+    patch.setattr(
+        listing,
+        "alive",
+        lambda graph, node, edge, floor: (
+            graph.start[node] >= floor and graph.start_clock[graph.start[node]] > edge
+        ),
+    )
+
+
+MUTATIONS: tuple[Callable[[Patch], None], ...] = (
+    none,
+    unions_are_not_ordered,
+    unions_know_the_earliest_start,
+    unions_forget_their_right_side,
+    outputs_forget_where_they_are,
+    enumeration_ignores_the_window,
+    enumeration_takes_the_edge_for_outside,
+)
+
+
+def main() -> None:
+    """Try them all."""
+    assert numba.config.DISABLE_JIT, "compiled kernels cannot be mutated"
+    suite()
+    noticed = {}
+    for apply in MUTATIONS:
+        with pytest.MonkeyPatch.context() as patch:
+            apply(patch)
+            noticed[apply.__name__] = first_failure() is not None
+    json.dump(noticed, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
