@@ -14,7 +14,6 @@ from ensue.analysis.schema import OPEN
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.automata.build import Compiled, NotUnaryError, compile_formula
-from ensue.automata.determine import MOST_STATES
 from ensue.engine import fast
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.findings import Listed
@@ -36,6 +35,8 @@ from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import Plan, answer
 
+USUAL = Budgets()
+
 
 def find_matches(
     query: Query,
@@ -45,7 +46,7 @@ def find_matches(
     positions_only: bool,
     by_definition: bool = False,
     compact_always: bool = False,
-    budgets: Budgets | None = None,
+    budgets: Budgets = USUAL,
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
 
@@ -72,7 +73,7 @@ def find_matches(
         answered = answer(_plan(bound, positions_only), to_events(stream))
         piece = Piece(shape, stream, Listed(answered.matches), answered.rows)
         return Matches(shape, iter([piece]), answered.tally, live=False)
-    engine = Fast(compiled, bound, budgets or Budgets(MOST_STATES), tally, compact_always)
+    engine = Fast(compiled, bound, budgets, tally, compact_always)
     pieces = _pieces(engine, shape, first, stretches, options)
     return Matches(shape, pieces, tally, live=live is not None)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
-from ensue.automata.determine import Determined
+from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
 from ensue.engine.findings import Enumerated
 from ensue.engine.keys import Keys
@@ -28,8 +28,13 @@ _NO_KEYS = np.zeros(0, np.int32)
 class Budgets:
     """What a query may use before it stops with a BudgetError."""
 
-    states: int
+    states: int = MOST_STATES
     bytes: int = MOST_BYTES
+
+    @classmethod
+    def of(cls, states: int | None, size: int | None) -> Budgets:
+        """Take what was asked for, and the usual amounts of the rest."""
+        return cls(MOST_STATES if states is None else states, MOST_BYTES if size is None else size)
 
 
 @dataclass(slots=True)

@@ -60,6 +60,9 @@ class Query:
         tiebreak: str | None = None,
         lateness: int | str | timedelta | None = None,
         output: Output = "bindings",
+        *,
+        max_states: int | None = None,
+        max_bytes: int | None = None,
     ) -> Matches:
         """Find all matches in a finite stream of events.
 
@@ -72,15 +75,20 @@ class Query:
             tiebreak: a column that orders events of one time.
             lateness: how late an event may come; earlier ones are put in order.
             output: 'positions' forgets which variable an event is bound to.
+            max_states: how many deterministic states the automaton may have (10,000).
+            max_bytes: how much memory partial matches may take (4 GiB).
         """
         if output not in ("bindings", "positions"):
             raise ValueError(f"output must be 'bindings' or 'positions', not {output!r}")
         # Arrow is imported when the first events come, not by everyone who checks a query.
         from ensue.engine.evaluation import find_matches
+        from ensue.engine.fast import Budgets
         from ensue.engine.stream import Options
 
         options = Options(type, time, time_unit, tiebreak, lateness)
-        return find_matches(self, events, options, positions_only=output == "positions")
+        positions_only = output == "positions"
+        budgets = Budgets.of(max_states, max_bytes)
+        return find_matches(self, events, options, positions_only=positions_only, budgets=budgets)
 
     def explain(self) -> str:
         """Tell what the query becomes and what that means for its cost."""
@@ -158,6 +166,8 @@ def run(
     *,
     schema: object = None,
     params: Mapping[str, Any] | None = None,
+    max_states: int | None = None,
+    max_bytes: int | None = None,
 ) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
 
@@ -167,10 +177,11 @@ def run(
     1
     """
     options = (type, time, time_unit, tiebreak, lateness, output)
+    budgets: dict[str, Any] = {"max_states": max_states, "max_bytes": max_bytes}
     if isinstance(text, str):
-        return compile(text, schema, params).run(events, *options)
+        return compile(text, schema, params).run(events, *options, **budgets)
     from ensue.engine.stream import read_once
 
     queries = {name: compile(each, schema, params, name=name) for name, each in text.items()}
     table = read_once(events)
-    return {name: query.run(table, *options) for name, query in queries.items()}
+    return {name: query.run(table, *options, **budgets) for name, query in queries.items()}
