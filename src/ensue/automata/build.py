@@ -1,13 +1,16 @@
-"""From formula to machine: variables become bits, conditions become numbered predicates."""
+"""From formula to machine: variables become bits, conditions predicates or registers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from ensue.analysis.conditions import Each
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Expression
+from ensue.analysis.types import Type
 from ensue.automata import machine as m
+from ensue.automata.registers import InexpressibleError, Plan
 from ensue.logic import formula as f
 
 
@@ -27,6 +30,9 @@ class AtStart(NamedTuple):
 Predicate = TypeTest | AtStart | Expression
 """What a machine may ask about one event."""
 
+TypeOf = Callable[[tuple[str, ...]], Type]
+"""Tells the type of an attribute."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
@@ -34,84 +40,186 @@ class Compiled:
 
     machine: m.Machine
     variables: tuple[str, ...]
-    """The variable of each bit of a label."""
+    """The variable of each bit of a label; higher bits are hidden."""
     predicates: tuple[Predicate, ...]
     """Numbered as the machine asks for them."""
+    plan: Plan = field(default_factory=Plan)
+    """Conditions between events."""
+    hides: bool = False
+    """Whether labels have hidden bits, so that two runs may be one match."""
 
 
 class NotUnaryError(Exception):
-    """The formula has conditions between events or computes events."""
+    """The formula has something that needs the evaluation by definition."""
 
 
-def compile_formula(formula: f.Formula) -> Compiled:
-    """Return the machine of a formula whose conditions are all about one event.
+def unknown_types(_: tuple[str, ...]) -> Type:
+    """Tell that nothing is known of an attribute."""
+    return Type.UNKNOWN
 
-    Raises NotUnaryError for other formulas.
+
+def compile_formula(formula: f.Formula, type_of: TypeOf = unknown_types) -> Compiled:
+    """Return the machine of a formula.
+
+    Raises NotUnaryError where a formula computes events, or has conditions between events that
+    registers cannot decide.
     """
-    builder = _Builder()
+    builder = _Builder(formula, type_of)
     machine = builder.build(formula)
-    return Compiled(machine, tuple(builder.variables), tuple(builder.predicates))
+    return Compiled(
+        machine,
+        tuple(builder.variables),
+        tuple(builder.predicates),
+        builder.plan,
+        hides=builder.hidden > len(builder.variables),
+    )
 
 
 @dataclass(slots=True)
 class _Builder:
+    whole: f.Formula
+    type_of: TypeOf
     variables: dict[str, int] = field(default_factory=dict)
     predicates: dict[Predicate, int] = field(default_factory=dict)
+    plan: Plan = field(default_factory=Plan)
+    hidden: int = 0
+    visible: int = 0
+    rounds: int = 0
+    """How many iterations are around the formula at hand."""
+    sealed: int = 0
+    """How many operators are around it that conditions cannot look through."""
+
+    def __post_init__(self) -> None:
+        for each in f.subformulas(self.whole):
+            if isinstance(each, f.Atom | f.Named):
+                self.variables.setdefault(each.variable, len(self.variables))
+        self.hidden = len(self.variables)
+        self.visible = (1 << self.hidden) - 1
 
     def build(self, formula: f.Formula) -> m.Machine:
         match formula:
             case f.Atom(type=kind, stream=stream, variable=name):
-                tests = (
-                    () if kind is None and stream is None else (self._test(TypeTest(kind, stream)),)
-                )
+                test = TypeTest(kind, stream)
+                tests = () if test == (None, None) else (self._test(test),)
                 return m.One(tests, self._bit(name))
             case f.Absent(formula=inner):
-                return m.NotOne(self.build(inner))
+                return m.NotOne(self._sealed(inner))
             case f.Empty():
                 return m.Nothing()
             case f.Named(formula=inner, variable=name):
-                return m.Named(self.build(inner), self._bit(name))
+                return m.Named(self.build(inner), self._bit(name), self.visible)
             case f.Repeat(formula=inner, contiguous=contiguous):
-                return m.Repeated(self.build(inner), contiguous)
+                self.rounds += 1
+                machine = m.Repeated(self.build(inner), contiguous)
+                self.rounds -= 1
+                return machine
             case f.Sequence(items=items, contiguous=contiguous):
                 return m.Chain(tuple(map(self.build, items)), contiguous)
             case f.Or(items=items):
                 return m.Choice(tuple(map(self.build, items)))
             case f.And(items=items):
-                machine = self.build(items[0])
+                both = self.build(items[0])
                 for item in items[1:]:
-                    machine = m.Agreement(machine, self.build(item))
-                return machine
+                    both = m.Agreement(both, self.build(item), self.visible)
+                return both
             case f.All(items=items):
                 return m.Together(tuple(map(self.build, items)))
             case f.Unless(formula=inner, absent=absent):
-                return m.Without(self.build(inner), self.build(absent))
-            case f.Filter(formula=inner, conditions=conditions):
-                machine = self.build(inner)
-                for condition in conditions:
-                    if not isinstance(condition, Each):
-                        raise NotUnaryError(condition.text)
-                    test = self._test(condition.predicate)
-                    machine = m.Filtered(machine, self._bit(condition.variable), test)
-                return machine
+                return m.Without(self.build(inner), self._sealed(absent))
+            case f.Filter():
+                return self._filtered(formula)
             case f.Project(formula=inner, variables=names):
-                machine = self.build(inner)
-                kept = sum(bit for name, bit in self._bits() if name in names)
-                return m.Projected(machine, kept)
+                machine_inner = self.build(inner)
+                dropped = sum(self._bit(name) for name in self.variables if name not in names)
+                return m.Projected(machine_inner, ~dropped)
             case f.Select(formula=inner, strategy="START"):
                 return m.FromStart(self.build(inner), self._test(AtStart()))
             case f.Select(formula=inner, strategy="STRICT"):
-                return m.WithoutGap(self.build(inner))
+                return m.WithoutGap(self.build(inner), self.visible)
             case f.Select(formula=inner, strategy=strategy):
-                return m.Unbeaten(self.build(inner), m.COMPARE[strategy])
+                return m.Unbeaten(self._sealed(inner), m.COMPARE[strategy])
             case f.Aggregate(variable=name):
                 raise NotUnaryError(f"AGGREGATE {name}")
+
+    def _sealed(self, formula: f.Formula) -> m.Machine:
+        """Build a formula whose own runs are compared, so that labels must tell everything."""
+        self.sealed += 1
+        machine = self.build(formula)
+        self.sealed -= 1
+        return machine
+
+    def _filtered(self, formula: f.Filter) -> m.Machine:
+        machine = self.build(formula.formula)
+        between = [each for each in formula.conditions if not isinstance(each, Each)]
+        if between:
+            machine = self._watched(machine, formula, between)
+        for condition in formula.conditions:
+            if isinstance(condition, Each):
+                test = self._test(condition.predicate)
+                machine = m.Filtered(machine, self._bit(condition.variable), test)
+        return machine
+
+    def _watched(
+        self, machine: m.Machine, formula: f.Filter, conditions: Sequence[f.Atomic]
+    ) -> m.Machine:
+        """Add registers for conditions between events; hidden bits tell what their scope is."""
+        if self.sealed:
+            raise NotUnaryError(conditions[0].text)
+        names = sorted({name for each in conditions for name in _variables(each)})
+        bits: dict[str, int] = {}
+        for name in names:
+            if self._is_own(name, formula):
+                bits[name] = self._bit(name)
+            else:
+                bits[name] = self._hidden_bit()
+                machine = m.Copied(machine, self._bit(name), bits[name])
+        marker = 0
+        if self.rounds:
+            marker = self._hidden_bit()
+            machine = m.Marked(machine, marker)
+        iterated = frozenset(n for n in names if f.most_events(formula.formula, n) > 1)
+        try:
+            for condition in conditions:
+                self._add(condition, bits, iterated, marker)
+        except InexpressibleError as error:
+            raise NotUnaryError(str(error)) from error
+        return machine
+
+    def _add(
+        self, condition: f.Atomic, bits: Mapping[str, int], iterated: frozenset[str], marker: int
+    ) -> None:
+        match condition:
+            case Relation():
+                self.plan.add_relation(condition, dict(bits), iterated, marker)
+            case Trend(path=path, variable=name):
+                self.plan.add_trend(condition, self.type_of(path), bits[name], marker)
+            case SameKey(keys=keys):
+                kinds = [self.type_of(path) for _, path in keys]
+                self.plan.add_same_key(condition, kinds, dict(bits), marker)
+            case Each():
+                raise AssertionError(condition)
+
+    def _is_own(self, name: str, formula: f.Filter) -> bool:
+        """Tell whether a variable is bound nowhere but in this one occurrence of a formula."""
+        everywhere = f.bindings_of(self.whole, name)
+        return everywhere == f.bindings_of(formula, name) and not self.rounds
 
     def _bit(self, name: str) -> int:
         return 1 << self.variables.setdefault(name, len(self.variables))
 
-    def _bits(self) -> list[tuple[str, int]]:
-        return [(name, 1 << index) for name, index in self.variables.items()]
+    def _hidden_bit(self) -> int:
+        self.hidden += 1
+        return 1 << (self.hidden - 1)
 
     def _test(self, predicate: Predicate) -> int:
         return self.predicates.setdefault(predicate, len(self.predicates))
+
+
+def _variables(condition: f.Atomic) -> tuple[str, ...]:
+    match condition:
+        case Relation(variables=names):
+            return names
+        case SameKey(keys=keys):
+            return tuple(name for name, _ in keys)
+        case _:
+            return (condition.variable,)

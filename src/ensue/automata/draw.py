@@ -1,23 +1,20 @@
 """Pictures of automata: Graphviz and Mermaid, edges labelled by predicates.
 
-An automaton is explored by asking: a step is worked out again and again, each time with other
-answers to the predicates it asks about, until all answers have been given. So an edge names just
-the predicates that matter there, however many the query has.
+An edge names just the predicates that matter there (see explore.py), and what registers must
+satisfy; waiting is not drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ensue.automata.build import Compiled, TypeTest
-from ensue.automata.determine import START, Cell, Determined
+from ensue.automata.determine import START, Determined
+from ensue.automata.explore import Answers, explore
 from ensue.automata.words import predicate_text
 
 MOST_STATES = 60
 """Larger automata are drawn as far as this, with a note."""
-
-Answers = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class _Explorer:
     def visit(self, state: int) -> None:
         """Find the edges of a state; what only waits is left out."""
         found: dict[tuple[int, int, bool], list[Answers]] = {}
-        for answers, cell in self._explore(state):
+        for answers, cell in explore(self.compiled, self.determined, state):
             for step in cell:
                 if step.label or step.final or step.state != state:
                     key = (step.state, step.label, step.final)
@@ -103,40 +100,6 @@ class _Explorer:
             for answers in _merged(every):
                 conditions = self._words(answers)
                 self.edges.append(Edge(state, target, self._names(label), final, conditions))
-
-    def _explore(self, state: int) -> Iterator[tuple[Answers, Cell]]:
-        """Work out a step under all answers that can be given together."""
-        waiting: list[dict[int, bool]] = [{}]
-        while waiting:
-            given = waiting.pop()
-            asked = dict(given)
-
-            def holds(number: int, asked: dict[int, bool] = asked) -> bool:
-                if number not in asked:
-                    asked[number] = self._implied(number, asked) is not False
-                return asked[number]
-
-            cell = self.determined.work_out(state, holds)
-            chosen = dict(given)
-            for number, answer in list(asked.items()):
-                if number in given:
-                    continue
-                if answer and self._implied(number, chosen) is None:
-                    waiting.append({**chosen, number: False})
-                chosen[number] = answer
-            yield tuple(sorted(asked.items())), cell
-
-    def _implied(self, number: int, known: dict[int, bool]) -> bool | None:
-        """Tell what is certain about a predicate: an event has one type only."""
-        test = self.compiled.predicates[number]
-        if number in known:
-            return known[number]
-        if isinstance(test, TypeTest) and test.type is not None:
-            for other, answer in known.items():
-                rival = self.compiled.predicates[other]
-                if answer and isinstance(rival, TypeTest) and rival.type not in (None, test.type):
-                    return False
-        return None
 
     def _words(self, answers: Answers) -> tuple[str, ...]:
         predicates = self.compiled.predicates

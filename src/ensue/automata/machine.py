@@ -129,9 +129,10 @@ class Named(_Mapped):
 
     inner: Machine
     variable: int
+    visible: int
 
     def change(self, label: int, holds: Holds) -> int | None:
-        return label | self.variable if label else 0
+        return label | self.variable if label & self.visible else label
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,37 @@ class Projected(_Mapped):
 
     def change(self, label: int, holds: Holds) -> int | None:
         return label & self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(_Mapped):
+    """φ with a hidden bit on every event bound to X: X as seen from one scope."""
+
+    inner: Machine
+    variable: int
+    hidden: int
+
+    def change(self, label: int, holds: Holds) -> int | None:
+        return label | self.hidden if label & self.variable else label
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """φ with a hidden bit on its first event: a new round of its scope begins."""
+
+    inner: Machine
+    marker: int
+
+    @property
+    def nullable(self) -> bool:
+        return self.inner.nullable
+
+    def first(self, holds: Holds) -> Moves:
+        for label, final, state in self.inner.first(holds):
+            yield Move(label | self.marker, final, state)
+
+    def next(self, state: State, holds: Holds) -> Moves:
+        return self.inner.next(state, holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +300,7 @@ class Agreement:
 
     left: Machine
     right: Machine
+    visible: int
     nullable: bool = False
 
     def first(self, holds: Holds) -> Moves:
@@ -281,12 +314,12 @@ class Agreement:
         rights = list(right)
         for a in left:
             for b in rights:
-                if a.label != b.label:
+                if (a.label ^ b.label) & self.visible:
                     continue
                 alive = a.state is not None and b.state is not None
                 if alive or (a.final and b.final):
                     state = (a.state, b.state) if alive else None
-                    yield Move(a.label, a.final and b.final, state)
+                    yield Move(a.label | b.label, a.final and b.final, state)
 
 
 _BEFORE, _DONE = "before", "done"
@@ -396,6 +429,7 @@ class WithoutGap:
     """STRICT(φ): bound events follow one another; phase 0 is before, 1 in, 2 after them."""
 
     inner: Machine
+    visible: int
     nullable: bool = False
 
     def first(self, holds: Holds) -> Moves:
@@ -407,9 +441,10 @@ class WithoutGap:
 
     def _phased(self, phase: int, moves: Moves) -> Iterator[Move]:
         for label, final, state in moves:
-            if label and phase == 2:
+            bound = label & self.visible
+            if bound and phase == 2:
                 continue
-            after = 1 if label else (2 if phase else 0)
+            after = 1 if bound else (2 if phase else 0)
             yield Move(label, final, None if state is None else (after, state))
 
 

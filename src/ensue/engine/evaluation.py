@@ -20,6 +20,7 @@ from ensue.engine.findings import Listed
 from ensue.engine.match import Matches
 from ensue.engine.piece import Piece, Shape
 from ensue.engine.query import Query
+from ensue.engine.refine import Refinement, peel
 from ensue.engine.store import Store
 from ensue.engine.stream import (
     Loaded,
@@ -33,6 +34,7 @@ from ensue.engine.stream import (
 from ensue.engine.values import to_events
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
+from ensue.logic.formula import Project, Select, is_unary
 from ensue.logic.reference import Plan, answer
 
 USUAL = Budgets()
@@ -66,14 +68,15 @@ def find_matches(
     bound = _bound(query, first, options)
     tally = Tally()
     shape = _shape(bound, query.fingerprint, positions_only)
-    compiled = None if by_definition else _compiled(bound, positions_only)
-    if compiled is None:
+    ready = None if by_definition else _compiled(bound, positions_only)
+    if ready is None:
         whole = _joined(first, stretches)
         stream = order(whole, bound.clock.column, options)
         answered = answer(_plan(bound, positions_only), to_events(stream))
         piece = Piece(shape, stream, Listed(answered.matches), answered.rows)
         return Matches(shape, iter([piece]), answered.tally, live=False)
-    engine = Fast(compiled, bound, budgets, tally, compact_always)
+    compiled, refinement = ready
+    engine = Fast(compiled, bound, budgets, tally, refinement, compact_always)
     pieces = _pieces(engine, shape, first, stretches, options)
     return Matches(shape, pieces, tally, live=live is not None)
 
@@ -114,15 +117,30 @@ def _joined(first: Loaded, more: Iterator[Loaded]) -> Loaded:
     )
 
 
-def _compiled(bound: BoundQuery, positions_only: bool) -> Compiled | None:
-    """Return the machine of a query, or None where there is none."""
+def _compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinement | None] | None:
+    """Return the machine of a query and what is left to do on enumeration; None: no machine.
+
+    Over conditions between events, projections and strategies at the top are left for later.
+    """
     if bound.totals is not None:
         return None
+    formula = to_formula(bound)
+    operators: tuple[Project | Select, ...] = ()
+    if not is_unary(formula):
+        formula, operators = peel(formula)
+
+    def type_of(path: tuple[str, ...]) -> Type:
+        if path == ("type",):
+            return Type.UNKNOWN
+        return bound.schema.type_of(path, None) or Type.UNKNOWN
+
     try:
-        compiled = compile_formula(to_formula(bound))
+        compiled = compile_formula(formula, type_of)
     except NotUnaryError:
         return None
-    return fast.positions_only(compiled) if positions_only else compiled
+    if operators or compiled.hides or (positions_only and compiled.plan.registers):
+        return compiled, Refinement(operators, positions_only, bound.limit)
+    return (fast.positions_only(compiled) if positions_only else compiled), None
 
 
 def _plan(bound: BoundQuery, positions_only: bool) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,12 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
-from ensue.engine.findings import Enumerated
+from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.keys import Keys
+from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
 from ensue.logic.evaluate import Tally
+from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
@@ -45,8 +47,10 @@ class Fast:
     bound: BoundQuery
     budgets: Budgets
     tally: Tally = field(default_factory=Tally)
+    refinement: Refinement | None = None
     compact_always: bool = False
     alphabet: Alphabet = field(init=False)
+    encoder: Encoder = field(init=False)
     evaluator: Evaluator = field(init=False)
     keys: Keys | None = field(init=False)
     now: int = 0
@@ -55,12 +59,14 @@ class Fast:
     def __post_init__(self) -> None:
         bound = self.bound
         self.alphabet = Alphabet(self.compiled.predicates)
+        self.encoder = Encoder(tuple(self.compiled.plan.columns))
         self.keys = Keys(bound.partition) if bound.partition else None
         self.evaluator = Evaluator(
             Table(Determined(self.compiled, self.budgets.states)),
             window=-1 if bound.window is None else bound.window.size,
             consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
-            limit=-1 if bound.limit is None else bound.limit,
+            limit=-1 if bound.limit is None or self.refinement is not None else bound.limit,
+            registers=self.compiled.plan.registers,
             most_bytes=self.budgets.bytes,
             compact_always=self.compact_always,
         )
@@ -69,19 +75,27 @@ class Fast:
     def _asks_start(self) -> bool:
         return any(isinstance(each, AtStart) for each in self.compiled.predicates)
 
-    def push(self, stream: Stream) -> Enumerated:
+    def push(self, stream: Stream) -> Findings:
         """Read a stretch of the stream and return the matches it completes."""
         keys, opens = self._keys(stream, openings=self._asks_start)
         batch = Batch(stream.table, _strings(stream.types), self.tally)
         streams = None if stream.streams is None else _strings(stream.streams)
         symbols = self.alphabet.read(batch, streams, opens)
         clocks, key_clocks = self._clocks(stream, keys)
-        evaluator = self.evaluator
-        found = evaluator.push(symbols, clocks, keys, stream.first, self.alphabet.bits, key_clocks)
+        found = self.evaluator.push(
+            symbols,
+            clocks,
+            keys,
+            stream.first,
+            self.alphabet.bits,
+            key_clocks,
+            self.encoder.encode(batch),
+        )
         segments = list(found)
         if len(clocks):
             self.now = int(clocks[-1])
-        return Enumerated(segments, self.compiled.variables, evaluator.table.labels)
+        listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
+        return listed if self.refinement is None else Refined(listed, self.refinement)
 
     def _keys(self, stream: Stream, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the key of each event, and if asked which events open their substream."""
@@ -122,7 +136,7 @@ class Fast:
 
 def positions_only(compiled: Compiled) -> Compiled:
     """Forget which variable an event is bound to: one bit for all."""
-    return Compiled(Support(compiled.machine), ("",), compiled.predicates)
+    return replace(compiled, machine=Support(compiled.machine), variables=("",))
 
 
 def _strings(column: pa.ChunkedArray) -> Strings:

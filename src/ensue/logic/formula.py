@@ -153,6 +153,39 @@ def subformulas(formula: Formula) -> Iterator[Formula]:
         yield from subformulas(child)
 
 
+def bindings_of(formula: Formula, variable: str) -> int:
+    """Count the atoms and names of a formula that bind a variable, shared parts repeatedly."""
+    return sum(
+        isinstance(each, Atom | Named) and each.variable == variable
+        for each in subformulas(formula)
+    )
+
+
+def most_events(formula: Formula, variable: str) -> int:
+    """Bound the number of events that a match binds to a variable; 2 stands for many."""
+    return _most_events(formula, frozenset({variable}))
+
+
+def _most_events(formula: Formula, names: frozenset[str] | None) -> int:
+    match formula:
+        case Atom(variable=name):
+            return int(names is None or name in names)
+        case Absent() | Empty():
+            return 0
+        case Named(formula=inner, variable=name):
+            return _most_events(inner, None if names is None or name in names else names)
+        case Project(formula=inner, variables=kept):
+            return _most_events(inner, kept if names is None else kept & names)
+        case Repeat(formula=inner):
+            return min(2, 2 * _most_events(inner, names))
+        case Or(items=items) | And(items=items):
+            return max(_most_events(item, names) for item in items)
+        case Sequence(items=items) | All(items=items):
+            return min(2, sum(_most_events(item, names) for item in items))
+        case _:
+            return _most_events(formula.formula, names)
+
+
 def is_unary(formula: Formula) -> bool:
     """Tell whether all conditions look at one event at a time."""
     return all(

@@ -155,7 +155,7 @@ class Reference:
             case f.Aggregate(formula=inner):
                 return {self._aggregated(c, formula) for c in self.meaning(inner)}
             case f.Project(formula=inner, variables=names):
-                return {_projected(c, names) for c in self.meaning(inner)}
+                return {projected(c, names) for c in self.meaning(inner)}
             case f.Select(formula=inner, strategy=strategy):
                 return select(self.meaning(inner), strategy)
 
@@ -229,7 +229,8 @@ def _named(c: ComplexEvent, name: str) -> ComplexEvent:
     return ComplexEvent(c.start, c.end, c.bindings | bound, c.computed)
 
 
-def _projected(c: ComplexEvent, names: frozenset[str]) -> ComplexEvent:
+def projected(c: ComplexEvent, names: frozenset[str]) -> ComplexEvent:
+    """Keep the bindings of some variables only."""
     return ComplexEvent(
         c.start,
         c.end,
@@ -363,7 +364,7 @@ def answer(plan: Plan, stream: Sequence[Event]) -> Answer:
     for key, positions in substreams.items():
         complex_events: Iterable[ComplexEvent] = references[key].meaning(plan.formula)
         if plan.positions_only:
-            complex_events = {_support_only(c) for c in complex_events}
+            complex_events = {support_only(c) for c in complex_events}
         found += [
             Found(key, _translated(c, positions))
             for c in complex_events
@@ -385,7 +386,8 @@ def _partition(plan: Plan, stream: Sequence[Event]) -> dict[tuple[Value, ...], l
     return substreams
 
 
-def _support_only(c: ComplexEvent) -> ComplexEvent:
+def support_only(c: ComplexEvent) -> ComplexEvent:
+    """Forget which variable an event is bound to, and computed events."""
     return ComplexEvent(c.start, c.end, frozenset(("", i) for i in c.support))
 
 

@@ -28,9 +28,11 @@ from ensue.runtime.layout import (
     MORE,
     NODES,
     NOTHING,
+    NULL,
     PUT,
     PUT_LEAST,
     PUT_MOST,
+    PUT_SAME,
     SLOTS,
     STARTS,
     STAY,
@@ -76,9 +78,13 @@ def allowed(
     """Tell whether the registers in a row let a step be taken."""
     failed = 0
     for guard in range(tables.guard_rows[step], tables.guard_rows[step + 1]):
-        content = registers[row, tables.guards[guard, 0]]
         sign = tables.guards[guard, 1]
         value = values[event, tables.guards[guard, 2]]
+        register = tables.guards[guard, 0]
+        if register == NOTHING:
+            failed += value != 1
+            continue
+        content = registers[row, register]
         if sign == EQUAL:
             holds = value == content
         elif sign == DIFFERENT:
@@ -91,7 +97,7 @@ def allowed(
             holds = value > content
         else:
             holds = value >= content
-        failed += content != EMPTY and not holds
+        failed += content != EMPTY and (content == NULL or value == NULL or not holds)
     return failed == 0
 
 
@@ -115,13 +121,15 @@ def put(
             content = EMPTY
         elif action != KEEP:
             value = values[event, tables.actions[step, register, 1]]
-            if (
-                content == EMPTY
-                or action == PUT
-                or (action == PUT_LEAST and value < content)
-                or (action == PUT_MOST and value > content)
-            ):
+            if content == EMPTY or action == PUT or value == NULL:
                 content = value
+            elif content != NULL:
+                if action == PUT_SAME and value != content:
+                    content = NULL
+                elif (action == PUT_LEAST and value < content) or (
+                    action == PUT_MOST and value > content
+                ):
+                    content = value
         changes += content != before[row, register]
         after[place, register] = content
     return changes > 0

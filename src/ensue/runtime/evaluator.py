@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ensue.automata.determine import START, Determined
+from ensue.automata.explore import future_bits
 from ensue.errors import BudgetError
 from ensue.runtime.evaluate import (
     CONSUME_ANY,
@@ -22,16 +23,28 @@ from ensue.runtime.evaluate import (
 from ensue.runtime.extract import extract
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
+    AT_LEAST,
+    AT_MOST,
+    CLEAR,
     COUNTERS,
     DEAD,
+    DIFFERENT,
     DONE,
+    EQUAL,
     FLOOR,
     FOREVER,
     FREE,
     HITS,
+    KEEP,
+    LESS,
     MISSING,
+    MORE,
     NODES,
     NOTHING,
+    PUT,
+    PUT_LEAST,
+    PUT_MOST,
+    PUT_SAME,
     SLOTS,
     STARTS,
     STAY,
@@ -55,6 +68,19 @@ _FIRST_NODES = 1 << 16
 
 MOST_BYTES = 4 << 30
 
+_UNKNOWN: list[int] = []
+"""Stands for what has not been worked out yet."""
+
+_SIGNS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
+_ACTS = {
+    "keep": KEEP,
+    "clear": CLEAR,
+    "put": PUT,
+    "least": PUT_LEAST,
+    "most": PUT_MOST,
+    "same": PUT_SAME,
+}
+
 
 @dataclass(slots=True)
 class Table:
@@ -68,6 +94,7 @@ class Table:
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
     _starts: list[int] = field(default_factory=lambda: [0])
     _steps: list[tuple[int, bool, int]] = field(default_factory=list)
+    _futures: list[int] | None = field(default_factory=lambda: _UNKNOWN)
 
     def fill(self, state: int, symbol: int, alphabet: list[int]) -> None:
         """Work out a cell and, where symbols are few, the rest of its row."""
@@ -121,10 +148,41 @@ class Table:
             np.array([final for _, final, _ in steps], np.bool_),
             np.array([target for _, _, target in steps], np.int32),
             (cells[START] == DEAD) & (known == STAY).all(axis=0),
-            np.zeros(len(steps) + 1, np.int32),
-            np.zeros((0, 3), np.int32),
-            np.zeros((len(steps), 0, 2), np.int32),
+            *self._registers(steps),
         )
+
+    def _registers(
+        self, steps: list[tuple[int, bool, int]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the guards of every step, and its actions on registers."""
+        plan = self.determined.compiled.plan
+        rows, guards = [0], []
+        actions = np.zeros((len(steps), plan.registers, 2), np.int32)
+        if plan.registers:
+            for number, (label, _, target) in enumerate(steps):
+                bits = self.labels[label]
+                for register, sign, column in plan.guards(bits):
+                    guards.append((NOTHING if register is None else register, _SIGNS[sign], column))
+                rows.append(len(guards))
+                for register, (act, column) in enumerate(plan.actions(bits, self._future(target))):
+                    actions[number, register] = _ACTS[act], column
+        else:
+            rows += [0] * len(steps)
+        return (
+            np.array(rows, np.int32),
+            np.array(guards, np.int32).reshape(-1, 3),
+            actions,
+        )
+
+    def _future(self, state: int) -> int | None:
+        """Return the bits that may come after a state; None: anything."""
+        if state == NOTHING:
+            return 0
+        if self._futures is _UNKNOWN:
+            self._futures = future_bits(self.determined.compiled, self.determined)
+        if self._futures is None or state >= len(self._futures):
+            return None
+        return self._futures[state]
 
 
 def _room(now: int, wanted: int) -> int:

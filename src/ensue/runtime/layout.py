@@ -49,10 +49,13 @@ DONE, MISSING, FULL = range(3)
 EMPTY = -(2**63)
 """The content of a register that nothing was put into; it satisfies every condition."""
 
+NULL = EMPTY + 1
+"""A value that is not there, and a register that satisfies no condition any more."""
+
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 """How a step compares a value of the event with a register."""
 
-KEEP, CLEAR, PUT, PUT_LEAST, PUT_MOST = range(5)
+KEEP, CLEAR, PUT, PUT_LEAST, PUT_MOST, PUT_SAME = range(6)
 """What a step does to a register: with a value of the event, or none."""
 
 

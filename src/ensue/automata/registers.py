@@ -1,0 +1,310 @@
+"""Conditions between events as registers: what to remember, what to compare, when to forget.
+
+A condition belongs to a scope, the formula it filters. Inside its scope, the events bound to its
+variables are known by bits of the labels, so what the registers hold is a function of the labels
+read so far, and runs with the same labels have the same contents. "For every choice" needs
+little: for f(x) < g(y) the largest f(x) and the least g(y), for f(x) = g(y) the value, for
+increasing and its kin the last one. A NULL, and for = a second value, make a register that
+satisfies nothing.
+
+A step compares values of its event with registers (guards) and then changes them (actions).
+Registers that no later step reads are emptied, so that configurations become equal again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from ensue.analysis.conditions import Relation, SameKey, Trend
+from ensue.analysis.expressions import (
+    Attribute,
+    Constant,
+    EventType,
+    Expression,
+    OneOf,
+    Operation,
+    variables_of,
+)
+from ensue.analysis.types import Type
+
+Sign = Literal["=", "!=", "<", "<=", ">", ">="]
+Act = Literal["keep", "clear", "put", "least", "most", "same"]
+
+_MIRRORED: dict[str, Sign] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_PUTS: dict[str, tuple[Act, Act]] = {
+    "<": ("most", "least"),
+    "<=": ("most", "least"),
+    ">": ("least", "most"),
+    ">=": ("least", "most"),
+    "=": ("same", "same"),
+    "!=": ("put", "put"),
+}
+_TRENDS: dict[str, Sign] = {
+    "same": "=",
+    "increasing": ">",
+    "decreasing": "<",
+    "nondecreasing": ">=",
+    "nonincreasing": "<=",
+}
+
+
+class InexpressibleError(Exception):
+    """A condition that registers of single values cannot decide."""
+
+
+Domain = Literal["int", "double", "string", "truth"]
+
+
+class Column(NamedTuple):
+    """A value of every event, as a whole number in the order of its domain.
+
+    `truth` is 1 where a predicate is true.
+    """
+
+    expression: Expression
+    domain: Domain
+
+
+class Guard(NamedTuple):
+    """A value of the event against a register; without a register, the value must be 1."""
+
+    register: int | None
+    sign: Sign
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What one variable of a condition does when an event is bound to it."""
+
+    bit: int
+    column: int
+    compare: tuple[tuple[int, Sign], ...]
+    """Registers to compare the value with."""
+    register: int
+    act: Act
+    known: int | None
+    """A column that must be 1: the value is not NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A condition in its scope: its variables, and the bit that marks a new round of the scope."""
+
+    watches: tuple[Watch, ...]
+    together: tuple[tuple[int, int], ...]
+    """Bits and a column: where an event has all the bits, the column must be 1."""
+    marker: int
+
+    @property
+    def registers(self) -> frozenset[int]:
+        return frozenset(watch.register for watch in self.watches)
+
+
+@dataclass(slots=True)
+class Plan:
+    """All conditions between events of a query."""
+
+    columns: list[Column] = field(default_factory=list)
+    instances: list[Instance] = field(default_factory=list)
+    registers: int = 0
+
+    def column(self, expression: Expression, domain: Domain) -> int:
+        """Return the number of a column, a new one where it is new."""
+        wanted = Column(without_variables(expression), domain)
+        if wanted not in self.columns:
+            self.columns.append(wanted)
+        return self.columns.index(wanted)
+
+    def new_register(self) -> int:
+        self.registers += 1
+        return self.registers - 1
+
+    def guards(self, label: int) -> list[Guard]:
+        """Return what must hold for a step with this label."""
+        found: list[Guard] = []
+        for instance in self.instances:
+            again = label & instance.marker
+            for watch in instance.watches:
+                if not label & watch.bit:
+                    continue
+                if watch.known is not None:
+                    found.append(Guard(None, "=", watch.known))
+                if not again:
+                    found += [Guard(r, sign, watch.column) for r, sign in watch.compare]
+            for bits, column in instance.together:
+                if label & bits == bits:
+                    found.append(Guard(None, "=", column))
+        return found
+
+    def actions(self, label: int, future: int | None) -> list[tuple[Act, int]]:
+        """Return what a step does to each register; `future` has the bits that may still come."""
+        acts: list[tuple[Act, int]] = [("keep", 0)] * self.registers
+        for instance in self.instances:
+            if label & instance.marker:
+                for register in instance.registers:
+                    acts[register] = ("clear", 0)
+            for watch in instance.watches:
+                if label & watch.bit:
+                    act = "put" if label & instance.marker else watch.act
+                    acts[watch.register] = (act, watch.column)
+        if future is not None:
+            for register in range(self.registers):
+                if not self._readers(register) & future:
+                    acts[register] = ("clear", 0)
+        return acts
+
+    def _readers(self, register: int) -> int:
+        """Return the bits whose events are compared with a register."""
+        bits = 0
+        for instance in self.instances:
+            for watch in instance.watches:
+                if any(register == r for r, _ in watch.compare):
+                    bits |= watch.bit
+        return bits
+
+    # conditions
+
+    def add_relation(
+        self, condition: Relation, bits: dict[str, int], iterated: frozenset[str], marker: int
+    ) -> None:
+        """Add f(x) op g(y)."""
+        predicate = condition.predicate
+        if not isinstance(predicate, Operation) or predicate.name not in _MIRRORED:
+            raise InexpressibleError(condition.text)
+        if len(condition.variables) != 2:
+            raise InexpressibleError(condition.text)
+        sides = _separated(predicate, condition.variables)
+        if sides is None:
+            raise InexpressibleError(condition.text)
+        left, sign, right = sides
+        (x,), (y,) = variables_of(left), variables_of(right)
+        if sign == "!=" and iterated & {x, y}:
+            raise InexpressibleError(condition.text)
+        domain = _domain([left, right], ordered=sign not in ("=", "!="))
+        if domain is None:
+            raise InexpressibleError(condition.text)
+        of_x, of_y = self.new_register(), self.new_register()
+        put_x, put_y = _PUTS[sign]
+        f, g = self.column(left, domain), self.column(right, domain)
+        watches = (
+            Watch(bits[x], f, ((of_y, sign),), of_x, put_x, None),
+            Watch(bits[y], g, ((of_x, _MIRRORED[sign]),), of_y, put_y, None),
+        )
+        itself = self.column(Operation(sign, (left, right), Type.BOOLEAN), "truth")
+        together = ((bits[x] | bits[y], itself),)
+        self.instances.append(Instance(watches, together, marker))
+
+    def add_trend(self, condition: Trend, kind: Type, bit: int, marker: int) -> None:
+        """Add same, increasing, …"""
+        attribute = _attribute(condition.path, kind)
+        sign = _TRENDS[condition.kind]
+        domain = _domain([attribute], ordered=sign != "=")
+        if domain is None:
+            raise InexpressibleError(condition.text)
+        register = self.new_register()
+        watch = Watch(
+            bit,
+            self.column(attribute, domain),
+            ((register, sign),),
+            register,
+            "put",
+            self._known(attribute),
+        )
+        self.instances.append(Instance((watch,), (), marker))
+
+    def add_same_key(
+        self, condition: SameKey, kinds: list[Type], bits: dict[str, int], marker: int
+    ) -> None:
+        """Add PARTITION BY inside a pattern."""
+        attributes = [
+            _attribute(path, kind) for (_, path), kind in zip(condition.keys, kinds, strict=True)
+        ]
+        domain = _domain(list(attributes), ordered=False)
+        if domain is None:
+            raise InexpressibleError(condition.text)
+        register = self.new_register()
+        watches: list[Watch] = []
+        together: list[tuple[int, int]] = []
+        for (name, _), attribute in zip(condition.keys, attributes, strict=True):
+            column = self.column(attribute, domain)
+            watches.append(
+                Watch(
+                    bits[name], column, ((register, "="),), register, "put", self._known(attribute)
+                )
+            )
+            for (other, _), rival in zip(condition.keys, attributes, strict=True):
+                if rival.path != attribute.path:
+                    equal = Operation("=", (attribute, rival), Type.BOOLEAN)
+                    together.append((bits[name] | bits[other], self.column(equal, "truth")))
+        self.instances.append(Instance(tuple(watches), tuple(together), marker))
+
+    def _known(self, attribute: Attribute | EventType) -> int:
+        null = Operation("is_null", (attribute,), Type.BOOLEAN)
+        return self.column(Operation("not", (null,), Type.BOOLEAN), "truth")
+
+
+def _attribute(path: tuple[str, ...], kind: Type) -> Attribute:
+    return Attribute(path, kind)
+
+
+def without_variables(expression: Expression) -> Expression:
+    """Turn an expression on chosen events into one on the event at hand."""
+    match expression:
+        case Attribute() | EventType():
+            return replace(expression, variable=None)
+        case Operation(arguments=arguments):
+            return replace(expression, arguments=tuple(map(without_variables, arguments)))
+        case OneOf(operand=operand):
+            return replace(expression, operand=without_variables(operand))
+        case _:
+            return expression
+
+
+_WHOLE = frozenset({Type.INT, Type.TIMESTAMP, Type.DATE, Type.DURATION, Type.BOOLEAN})
+
+
+def _domain(expressions: list[Expression], *, ordered: bool) -> Domain | None:
+    """Return where the values of all these expressions can be compared, if anywhere."""
+    types = {each.type for each in expressions}
+    if types <= _WHOLE:
+        return "int"
+    if types <= {Type.INT, Type.DOUBLE}:
+        return "double"
+    if types == {Type.STRING} and not ordered:
+        return "string"
+    return None
+
+
+def _separated(
+    predicate: Operation, variables: tuple[str, ...]
+) -> tuple[Expression, Sign, Expression] | None:
+    """Write a condition as f(x) op g(y), whole numbers moved over the sign where needed."""
+    left, right = predicate.arguments
+    sign: Sign = predicate.name  # type: ignore[assignment]
+    if len(variables_of(left)) == 1 and len(variables_of(right)) == 1:
+        return left, sign, right
+    terms = _terms(left, 1) + _terms(right, -1)
+    if any(len(variables_of(term)) > 1 or term.type not in _WHOLE for term, _ in terms):
+        return None
+    x = variables[0]
+    mine = [(term, factor) for term, factor in terms if variables_of(term) == {x}]
+    rest = [(term, -factor) for term, factor in terms if variables_of(term) != {x}]
+    return _sum(mine), sign, _sum(rest)
+
+
+def _terms(expression: Expression, factor: int) -> list[tuple[Expression, int]]:
+    if isinstance(expression, Operation) and expression.name in ("+", "-"):
+        left, right = expression.arguments
+        other = factor if expression.name == "+" else -factor
+        return _terms(left, factor) + _terms(right, other)
+    return [(expression, factor)]
+
+
+def _sum(terms: list[tuple[Expression, int]]) -> Expression:
+    """Add terms up as whole numbers."""
+    total: Expression = Constant(0, Type.INT)
+    for term, factor in terms:
+        total = Operation("+" if factor > 0 else "-", (total, term), Type.INT)
+    return total

@@ -1,0 +1,70 @@
+"""Values that registers hold: whole numbers in the order of what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ensue.automata.registers import Column
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+
+NULL = -(2**63) + 1
+"""What stands for NULL; the least number is an empty register."""
+
+_EXACT = 2**53
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Turns columns of values into whole numbers; equal strings get equal ones for good."""
+
+    columns: tuple[Column, ...]
+    _strings: dict[str | None, int] = field(default_factory=lambda: {None: NULL})
+
+    def encode(self, batch: Batch) -> np.ndarray:
+        """Return one row an event, one number for each column."""
+        values = np.empty((batch.length, len(self.columns)), np.int64)
+        for number, column in enumerate(self.columns):
+            values[:, number] = self._encoded(batch, column)
+        return values
+
+    def _encoded(self, batch: Batch, column: Column) -> np.ndarray:
+        if column.domain == "truth":
+            return batch.holds(column.expression).astype(np.int64)
+        vector = batch.compute(column.expression)
+        if isinstance(vector, Strings):
+            if column.domain != "string":
+                raise UnsupportedError("strings among numbers")
+            return vector.take(self._numbered(vector))
+        numbers = _sortable(vector) if column.domain == "double" else _whole(vector)
+        if vector.valid is not None:
+            numbers = np.where(vector.valid, numbers, NULL)
+        return numbers
+
+    def _numbered(self, strings: Strings) -> np.ndarray:
+        known = self._strings
+        texts = strings.distinct.to_pylist()
+        return np.array([known.setdefault(text, len(known)) for text in texts], np.int64)
+
+
+def _whole(vector: Numbers) -> np.ndarray:
+    if vector.values.dtype == np.float64:
+        if vector.valid is not None and not vector.valid.any():
+            return np.zeros(len(vector.values), np.int64)
+        raise UnsupportedError("doubles among whole numbers")
+    numbers = vector.values.astype(np.int64)
+    if len(numbers) and numbers.min() <= NULL:
+        raise UnsupportedError("numbers at the very end of 64 bits")
+    return numbers
+
+
+def _sortable(vector: Numbers) -> np.ndarray:
+    """Write doubles as whole numbers of the same order; -0.0 is 0.0."""
+    values = vector.values
+    whole = values.dtype == np.int64
+    if whole and max(int(values.max(initial=0)), -int(values.min(initial=0))) > _EXACT:
+        raise UnsupportedError("integers beyond 2^53 beside doubles")
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
