@@ -24,7 +24,7 @@ from bench import (
     windows,
 )
 from bench.lab import laboratory
-from bench.machine import facts
+from bench.machine import facts, sources
 from bench.tables import Group, Target, show, show_targets
 
 GROUPS: tuple[Group, ...] = (
@@ -55,6 +55,7 @@ def run(names: Sequence[str], quick: bool, path: Path) -> None:
     console.print(", ".join(f"{name} {value}" for name, value in about.items()), style="dim")
     every: list[Target] = []
     with console.status("") as status, laboratory(quick, status) as lab:
+        lab.warm_up()
         for group in GROUPS:
             if group.name not in names:
                 continue
@@ -62,6 +63,9 @@ def run(names: Sequence[str], quick: bool, path: Path) -> None:
             targets = group.targets(rows)
             every += targets
             show(console, group, rows)
+            if sources() != about["sources"]:
+                lab.warn("the sources were changed while they were measured")
+                about = {**facts(), "commit": "sources changed during the run"}
             # After every group, so that an interrupted run has not been for nothing.
             kept = results.load(path)
             kept[group.name] = {

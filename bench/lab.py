@@ -11,9 +11,10 @@ from typing import Any
 
 from rich.status import Status
 
-from bench.measure import Case, Measured, measure_here
+from bench.measure import Case, Finish, Measured, measure_here
 from bench.processes import FailedError, isolated
-from bench.streams import Source
+from bench.queries import by_account
+from bench.streams import CALM, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,10 @@ class Lab:
         """Tell what is going on."""
         self.status.update(what)
 
+    def warn(self, what: str) -> None:
+        """Tell what is wrong with the results."""
+        self.status.console.print(what, style="yellow")
+
     def make(self, source: Source) -> str:
         """Return the path of a stream, which is made if need be."""
         self.say(f"making {source.events:,} events")
@@ -46,6 +51,13 @@ class Lab:
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
         """Call a function in a process of its own."""
         return isolated(function, self.timeout, **arguments)
+
+    def warm_up(self) -> None:
+        """Have all kernels compiled, so that no measurement has to."""
+        source = Source(10_000, CALM, keys=10)
+        ways: tuple[Finish, ...] = ("arrow", "count")
+        for finish in ways:
+            self._measured([Case("warm-up", by_account(never=False), source, finish)], 1)
 
     def measure(self, case: Case, most: int = 20) -> Measured:
         """Measure a case in a process of its own."""

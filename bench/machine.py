@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.processes import ROOT
@@ -24,7 +26,19 @@ def facts() -> dict[str, str | int]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("numba", "numpy", "pyarrow")},
+        "sources": sources(),
     }
+
+
+def sources() -> str:
+    """Return a hash of what is measured, which should not change while it is measured."""
+    found = find_spec("ensue")
+    assert found is not None
+    assert found.origin is not None
+    digest = hashlib.sha256()
+    for path in sorted(Path(found.origin).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _cpu() -> str:

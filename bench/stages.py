@@ -1,8 +1,8 @@
 """Where the time goes: the stages of a run, each with the time that is its own.
 
 The functions that do the work are replaced by ones that look at the clock and call them; what a
-stage calls of another stage counts there. A function that is no longer found under its name is
-named in the table, rather than silently counting for its caller.
+stage calls of another stage counts there. There is a warning about functions that are no
+longer found under their names, which then count for their callers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.lab import Lab
 from bench.processes import FailedError
-from bench.queries import OPERATORS, by_account, sequence, unfiltered
+from bench.queries import OPERATORS, WINDOW, by_account, sequence, unfiltered
 from bench.sequences import MILLION
 from bench.streams import BUSY, DENSE, Source
 from bench.tables import Column, Group, Row
@@ -31,7 +31,7 @@ _STAGES = {
         "ensue.engine.evaluation:_compiled",
     ],
     "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:_strings"],
-    "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.keep_only"],
+    "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.settle"],
     "automaton": [
         "ensue.runtime.evaluator:Table.fill",
         "ensue.runtime.evaluator:Table.arrays",
@@ -48,11 +48,7 @@ _STAGES = {
         "ensue.runtime.segment:new_walk",
         "ensue.runtime.segment:_listing",
     ],
-    "columns": [
-        "ensue.runtime.segment:count_bound",
-        "ensue.runtime.segment:pick_bound",
-        "ensue.runtime.segment:Listing.bound_to",
-    ],
+    "columns": ["ensue.runtime.segment:Listing.by_variable"],
     "Arrow": ["ensue.engine.match:Matches.to_arrow"],
 }
 REST = "rest"
@@ -149,6 +145,12 @@ def _measure(lab: Lab) -> list[Row]:
             Source(size, BUSY, keys=MILLION),
             False,
         ),
+        (
+            "SELL;BUY;SELL by 10k keys, 400 s",
+            by_account(never=False, window=40 * WINDOW),
+            Source(size, BUSY, keys=10_000),
+            False,
+        ),
         ("S3, to_arrow()", sequence(3), dense, True),
     ):
         path = lab.make(source)
@@ -161,8 +163,8 @@ def _measure(lab: Lab) -> list[Row]:
             continue
         each = {stage: spent / source.events * 1e9 for stage, spent in found["spent"].items()}
         if found["missing"]:
-            begin["query"] = f"{name} (not found: {', '.join(found['missing'])})"
-        rows.append({**begin, **each, "sum": sum(each.values())})
+            lab.warn(f"{name}: the profile does not find {', '.join(found['missing'])}")
+        rows.append({**begin, **each, "sum": sum(each.values()), "missing": found["missing"]})
     return rows
 
 

@@ -96,12 +96,17 @@ def write(value: Any, kind: Kind) -> str:
             return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """Cut a text that is too long for a table."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def _cells(columns: Sequence[Column], row: Row) -> list[str]:
     """Write a row; what failed says so where its figures would stand."""
     cells = [write(row.get(column.key), column.kind) for column in columns]
     if row.get("failed"):
         missing = [i for i, column in enumerate(columns) if row.get(column.key) is None]
-        cells[missing[0] if missing else -1] = str(row["failed"])
+        cells[missing[0] if missing else -1] = shortened(str(row["failed"]))
     return cells
 
 

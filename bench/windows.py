@@ -17,9 +17,12 @@ _FACTORS = (1, 2, 4, 40)
 def _measure(lab: Lab) -> list[Row]:
     source = Source(MILLION if lab.quick else 10 * MILLION, BUSY)
     rows = []
-    for length in (LENGTHS[0], LENGTHS[-1]) if lab.quick else LENGTHS:
+    ends = (LENGTHS[0], LENGTHS[-1])
+    never = [(length, True) for length in (ends if lab.quick else LENGTHS)]
+    for length, primed in [*never, *((length, False) for length in ends)]:
+        name = f"S{length}'" if primed else f"S{length}"
         cases = [
-            Case(f"S{length}'", sequence(length, never=True, window=factor * WINDOW), source)
+            Case(name, sequence(length, never=primed, window=factor * WINDOW), source)
             for factor in _FACTORS
         ]
         measured = lab.compare(cases)

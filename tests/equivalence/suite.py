@@ -104,7 +104,7 @@ WRITTEN = (
     ("NOT(A) : B", "A B C B"),
     ("A+ WITHIN 2 EVENTS", "A A A A"),
     ("A ; B WITHIN 3 [ts]", "A A B B B"),
-    ("A ; B PARTITION BY [k] WITHIN 1 EVENTS", "Ap Aq Bp Bq A B"),
+    ("A ; B PARTITION BY [k] WITHIN 1 EVENTS", "Ap Aq Bp Bq A B Ap Ap Aq"),
     ("A ; B PARTITION BY [k] CONSUME BY ANY", "Ap Aq Bp Bq Ap Bp"),
     ("A ; B PARTITION BY [k] CONSUME BY PARTITION", "Ap Aq Bp Bq Ap Bp"),
     ("A ; B CONSUME BY PARTITION", "Ap Aq Bp Bq Ap Bp"),

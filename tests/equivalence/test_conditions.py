@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from ensue.analysis.context import Clock
 from ensue.engine.evaluation import _compiled
 from ensue.engine.stream import Options, load
-from ensue.language import tree
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
-from tests.strategies import Language, queries, streams
+from tests.pairs import Pair, pairs
+from tests.strategies import Language
 
 WITH_CONDITIONS = Language(conditions=True)
 
 
-@settings(max_examples=MANY)
-@given(queries(WITH_CONDITIONS), streams(7), st.booleans())
-def test_engine_eq_reference_with_conditions(
-    query: tree.Query, rows: list[dict[str, Any]], positions_only: bool
-) -> None:
-    ready = compiled(query)
+@settings(max_examples=MANY * 2)
+@given(pairs(WITH_CONDITIONS), st.booleans())
+def test_engine_eq_reference_with_conditions(pair: Pair, positions_only: bool) -> None:
+    ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
@@ -35,12 +31,10 @@ def test_engine_eq_reference_with_conditions(
     assert fast.count == expected.count
 
 
-@settings(max_examples=MANY // 4)
-@given(queries(WITH_CONDITIONS), streams(7))
-def test_compacted_at_every_event_eq_not_compacted_with_conditions(
-    query: tree.Query, rows: list[dict[str, Any]]
-) -> None:
-    ready = compiled(query)
+@settings(max_examples=MANY)
+@given(pairs(WITH_CONDITIONS))
+def test_compacted_at_every_event_eq_not_compacted_with_conditions(pair: Pair) -> None:
+    ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     assert found(run(ready, rows, compact_always=True)) == found(run(ready, rows))

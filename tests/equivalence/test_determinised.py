@@ -55,7 +55,7 @@ def _complex_event(compiled: Compiled, start: int, end: int, word: Word) -> Comp
     return ComplexEvent(start, end, bindings)
 
 
-@settings(max_examples=settings.default.max_examples * 5)
+@settings(max_examples=settings.default.max_examples * 10)
 @given(pairs())
 def test_determinised_eq_automaton(pair: Pair) -> None:
     formula = formula_of(pair.query)

@@ -16,6 +16,7 @@ from ensue.engine.stream import Options
 from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
+from tests.pairs import Pair, pairs
 from tests.strategies import Language, queries, streams
 
 MANY = settings.default.max_examples * 10
@@ -47,12 +48,10 @@ def note(matches: Matches) -> None:
     event(f"longest match: {'three or more' if longest > 2 else longest}")
 
 
-@settings(max_examples=MANY)
-@given(queries(Language()), streams(7), st.booleans())
-def test_engine_eq_reference(
-    query: tree.Query, rows: list[dict[str, Any]], positions_only: bool
-) -> None:
-    ready = compiled(query)
+@settings(max_examples=MANY * 3)
+@given(pairs(), st.booleans())
+def test_engine_eq_reference(pair: Pair, positions_only: bool) -> None:
+    ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
@@ -64,22 +63,30 @@ def test_engine_eq_reference(
 
 
 @settings(max_examples=MANY // 2)
-@given(queries(Language()), streams(7))
-def test_compacted_at_every_event_eq_not_compacted(
-    query: tree.Query, rows: list[dict[str, Any]]
+@given(queries(Language()), streams(7), st.booleans())
+def test_engine_eq_reference_on_streams_that_know_nothing_of_the_query(
+    query: tree.Query, rows: list[dict[str, Any]], positions_only: bool
 ) -> None:
     ready = compiled(query)
+    if ready is None or not rows:
+        return
+    expected = run(ready, rows, positions_only=positions_only, by_definition=True)
+    assert found(run(ready, rows, positions_only=positions_only)) == found(expected)
+
+
+@settings(max_examples=MANY)
+@given(pairs())
+def test_compacted_at_every_event_eq_not_compacted(pair: Pair) -> None:
+    ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     assert found(run(ready, rows, compact_always=True)) == found(run(ready, rows))
 
 
 @settings(max_examples=MANY // 4)
-@given(queries(Language()), streams(7), st.integers(1, 3))
-def test_limited_is_the_latest_and_some_of_the_rest(
-    query: tree.Query, rows: list[dict[str, Any]], limit: int
-) -> None:
-    whole = compiled(query)
+@given(pairs(), st.integers(1, 3))
+def test_limited_is_the_latest_and_some_of_the_rest(pair: Pair, limit: int) -> None:
+    whole, rows = compiled(pair.query), pair.rows
     if whole is None or not rows:
         return
     limited = ensue.compile(f"{whole}\nLIMIT {limit}")
@@ -95,11 +102,9 @@ def test_limited_is_the_latest_and_some_of_the_rest(
 
 
 @settings(max_examples=MANY // 4)
-@given(queries(Language()), streams(9), st.data())
-def test_chunked_eq_whole(
-    query: tree.Query, rows: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    ready = compiled(query)
+@given(pairs(longest=9), st.data())
+def test_chunked_eq_whole(pair: Pair, data: st.DataObject) -> None:
+    ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     table = pa.Table.from_pylist(rows, SCHEMA)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -108,14 +107,6 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 
 # --- expressions -----------------------------------------------------------------------------
-
-
-@dataclass
-class Written:
-    """Texts of one type; `leaf` ones are names and literals."""
-
-    leaves: Text
-    more: list[Text] = field(default_factory=list)
 
 
 def _among(*names: str) -> Text:
@@ -458,7 +449,7 @@ def tables(draw: st.DrawFn, names: Collection[str], most: int = 6) -> tuple[pa.T
         kind, values = COLUMNS[name]
         alone = draw(st.integers(0, 9)) == 9
         every = st.none() if alone else st.one_of(values, values, values, st.none())
-        # One spare row at either end of every chunk is sliced away.
+        # What stands before and after in a chunk is sliced away.
         chunks = []
         for length in _pieces(draw, rows):
             size = before + length + after

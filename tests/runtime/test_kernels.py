@@ -129,7 +129,7 @@ def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
     return iter(seen)
 
 
-@settings(max_examples=settings.default.max_examples * 3)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(pairs())
 def test_extracted_eq_whole(pair: Pair) -> None:
     for before, after in harvests(pair):
@@ -140,14 +140,14 @@ def test_extracted_eq_whole(pair: Pair) -> None:
 
 @given(pairs())
 def test_listed_bit_by_bit_eq_listed_at_once(pair: Pair) -> None:
-    for _, segment in harvests(pair):
-        assert listed(segment, 1) == listed(segment, 3) == listed(segment)
+    for _, each in harvests(pair):
+        assert listed(each, 1) == listed(each, 3) == listed(each)
 
 
 # --- counting --------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings.default.max_examples * 3)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(pairs())
 def test_counted_eq_listed_without_patience(pair: Pair) -> None:
     for _, each in harvests(pair):

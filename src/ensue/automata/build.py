@@ -86,6 +86,8 @@ class _Builder:
     visible: int = 0
     rounds: int = 0
     """How many iterations are around the formula at hand."""
+    projections: int = 0
+    """How many projections are around it: a bit that they may drop tells nothing."""
     sealed: int = 0
     """How many operators are around it that conditions cannot look through."""
 
@@ -129,7 +131,9 @@ class _Builder:
             case f.Filter():
                 return self._filtered(formula)
             case f.Project(formula=inner, variables=names):
+                self.projections += 1
                 machine_inner = self.build(inner)
+                self.projections -= 1
                 dropped = sum(self._bit(name) for name in self.variables if name not in names)
                 return m.Projected(machine_inner, ~dropped)
             case f.Select(formula=inner, strategy="START"):
@@ -202,7 +206,8 @@ class _Builder:
     def _is_own(self, name: str, formula: f.Filter) -> bool:
         """Tell whether a variable is bound nowhere but in this one occurrence of a formula."""
         everywhere = f.bindings_of(self.whole, name)
-        return everywhere == f.bindings_of(formula, name) and not self.rounds
+        alone = everywhere == f.bindings_of(formula, name)
+        return alone and not self.rounds and not self.projections
 
     def _bit(self, name: str) -> int:
         return 1 << self.variables.setdefault(name, len(self.variables))

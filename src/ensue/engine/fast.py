@@ -117,8 +117,9 @@ class Fast:
             return np.arange(stream.first, stream.first + rows, dtype=np.int64), None
         ordinals = np.zeros(len(keys), np.int64)
         counts = self.keys.counters()
+        before = counts.copy()
         count_ordinals(keys, counts, ordinals)
-        return ordinals, counts
+        return ordinals, before
 
     def _settle_keys(self, keys: Keys) -> None:
         """Let go of keys without partial matches, unless something else is kept for them."""

@@ -239,14 +239,15 @@ class Evaluator:
             keys: the partition of each event, -1 for none; empty when there are no partitions.
             first_position: the position of the first of these events.
             alphabet: the bits of the symbols.
-            key_clocks: where clocks are numbers within a key, the next number of each.
+            key_clocks: where clocks are numbers within a key, the next number of each before
+                these events; it is brought up to date.
             values: one row an event, what registers are compared with and filled from.
         """
         if values is None:
             values = np.zeros((len(symbols), 0), np.int64)
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
-        at = 0
+        at = done = 0
         while at < len(symbols):
             last = at + 1 if self.compact_always else len(symbols)
             reason, at, detail = evaluate(
@@ -272,6 +273,11 @@ class Evaluator:
                 continue
             if reason != DONE or self.compact_always:
                 now = int(clocks[min(at, len(symbols) - 1)])
+                if key_clocks is not None:
+                    read = slice(done, at)
+                    known = keys[read] >= 0
+                    key_clocks[keys[read][known]] = clocks[read][known] + 1
+                    done = at
                 yield from self._make_room(int(detail), now, key_clocks)
         if self.counters[HITS]:
             yield self._harvest()
@@ -364,7 +370,7 @@ class Evaluator:
         elif key_clocks is None:
             edges = np.full(len(live), now - self.window, np.int64)
         else:
-            edges = key_clocks[keys] - 1 - self.window
+            edges = key_clocks[keys] - self.window
         starts = self.graph.start[slots.root[live]]
         alive = (starts >= floor) & (self.graph.start_clock[starts] >= edges)
         live, keys, edges = live[alive], keys[alive], edges[alive]
