@@ -58,13 +58,15 @@ def unknown_types(_: tuple[str, ...]) -> Type:
     return Type.UNKNOWN
 
 
-def compile_formula(formula: f.Formula, type_of: TypeOf = unknown_types) -> Compiled:
+def compile_formula(
+    formula: f.Formula, type_of: TypeOf = unknown_types, *, assume_numbers: bool = False
+) -> Compiled:
     """Return the machine of a formula.
 
     Raises NotUnaryError where a formula computes events, or has conditions between events that
     registers cannot decide.
     """
-    builder = _Builder(formula, type_of)
+    builder = _Builder(formula, type_of, plan=Plan(assume_numbers=assume_numbers))
     machine = builder.build(formula)
     return Compiled(
         machine,

@@ -109,6 +109,8 @@ class Plan:
     columns: list[Column] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     registers: int = 0
+    assume_numbers: bool = False
+    """Take attributes of unknown type for numbers: to explain a query before there are events."""
 
     def column(self, expression: Expression, domain: Domain) -> int:
         """Return the number of a column, a new one where it is new."""
@@ -182,7 +184,7 @@ class Plan:
         (x,), (y,) = variables_of(left), variables_of(right)
         if sign == "!=" and iterated & {x, y}:
             raise InexpressibleError(condition.text)
-        domain = _domain([left, right], ordered=sign not in ("=", "!="))
+        domain = self._domain([left, right], ordered=sign not in ("=", "!="))
         if domain is None:
             raise InexpressibleError(condition.text)
         of_x, of_y = self.new_register(), self.new_register()
@@ -200,7 +202,7 @@ class Plan:
         """Add same, increasing, …"""
         attribute = _attribute(condition.path, kind)
         sign = _TRENDS[condition.kind]
-        domain = _domain([attribute], ordered=sign != "=")
+        domain = self._domain([attribute], ordered=sign != "=")
         if domain is None:
             raise InexpressibleError(condition.text)
         register = self.new_register()
@@ -221,7 +223,7 @@ class Plan:
         attributes = [
             _attribute(path, kind) for (_, path), kind in zip(condition.keys, kinds, strict=True)
         ]
-        domain = _domain(list(attributes), ordered=False)
+        domain = self._domain(list(attributes), ordered=False)
         if domain is None:
             raise InexpressibleError(condition.text)
         register = self.new_register()
@@ -239,6 +241,19 @@ class Plan:
                     equal = Operation("=", (attribute, rival), Type.BOOLEAN)
                     together.append((bits[name] | bits[other], self.column(equal, "truth")))
         self.instances.append(Instance(tuple(watches), tuple(together), marker))
+
+    def _domain(self, expressions: list[Expression], *, ordered: bool) -> Domain | None:
+        """Return where the values of all these expressions can be compared, if anywhere."""
+        types = {each.type for each in expressions}
+        if self.assume_numbers and Type.UNKNOWN in types:
+            types = types - {Type.UNKNOWN} | {Type.DOUBLE}
+        if types <= _WHOLE:
+            return "int"
+        if types <= {Type.INT, Type.DOUBLE}:
+            return "double"
+        if types == {Type.STRING} and not ordered:
+            return "string"
+        return None
 
     def _known(self, attribute: Attribute | EventType) -> int:
         null = Operation("is_null", (attribute,), Type.BOOLEAN)
@@ -263,18 +278,6 @@ def without_variables(expression: Expression) -> Expression:
 
 
 _WHOLE = frozenset({Type.INT, Type.TIMESTAMP, Type.DATE, Type.DURATION, Type.BOOLEAN})
-
-
-def _domain(expressions: list[Expression], *, ordered: bool) -> Domain | None:
-    """Return where the values of all these expressions can be compared, if anywhere."""
-    types = {each.type for each in expressions}
-    if types <= _WHOLE:
-        return "int"
-    if types <= {Type.INT, Type.DOUBLE}:
-        return "double"
-    if types == {Type.STRING} and not ordered:
-        return "string"
-    return None
 
 
 def _separated(

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from ensue.analysis.bound import BoundQuery
+from ensue.analysis.conditions import Each
+from ensue.analysis.types import Type
 from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
+from ensue.engine.refine import peel
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
-from ensue.logic.formula import Formula, Select, Sequence, Unless, describe, subformulas
+from ensue.logic.formula import (
+    Filter,
+    Formula,
+    Select,
+    Sequence,
+    Unless,
+    describe,
+    is_unary,
+    subformulas,
+)
 
 
 def explain(bound: BoundQuery) -> str:
@@ -27,7 +39,7 @@ def explain(bound: BoundQuery) -> str:
 def automaton_of(bound: BoundQuery) -> Drawing:
     """Return the automaton of a query, to be drawn."""
     try:
-        return draw(compile_formula(to_formula(bound)))
+        return draw(_compiled(bound, to_formula(bound)))
     except NotUnaryError as error:
         raise EnsueError(f"there is no automaton yet for {error}") from error
 
@@ -36,16 +48,48 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     if bound.totals is not None:
         return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
     try:
-        compiled = compile_formula(formula)
+        compiled = _compiled(bound, formula)
     except NotUnaryError as error:
         reason = f"by definition, because of {error}: slow, for small streams only"
         return [("evaluation", reason)]
     drawing = draw(compiled)
+    between = [("conditions", _conditions(compiled, formula))] if compiled.plan.registers else []
     return [
         ("predicates", _predicates(compiled)),
         ("automaton", _automaton(drawing)),
-        ("cost", _cost(bound, drawing)),
+        *between,
+        ("cost", _cost(bound, drawing, compiled)),
     ]
+
+
+def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:
+    """Compile as an evaluation does; attributes of unknown type are taken for numbers."""
+    if not is_unary(formula):
+        formula, _ = peel(formula)
+
+    def type_of(path: tuple[str, ...]) -> Type:
+        return bound.schema.type_of(path, None) or Type.UNKNOWN
+
+    return compile_formula(formula, type_of, assume_numbers=True)
+
+
+def _conditions(compiled: Compiled, formula: Formula) -> str:
+    """Tell how each condition between events is decided."""
+    texts = dict.fromkeys(
+        condition.text
+        for each in subformulas(formula)
+        if isinstance(each, Filter)
+        for condition in each.conditions
+        if not isinstance(condition, Each)
+    )
+    lines = [f"{text}:  registers, compared when either side arrives" for text in texts]
+    count = compiled.plan.registers
+    lines.append(f"{count} registers; runs with equal contents are one configuration")
+    if compiled.hides:
+        lines.append(
+            "matches are told apart by more than they show: doubles are dropped on listing"
+        )
+    return "\n".join(lines)
 
 
 def _predicates(compiled: Compiled) -> str:
@@ -69,12 +113,17 @@ def _automaton(drawing: Drawing) -> str:
     return "\n".join(lines)
 
 
-def _cost(bound: BoundQuery, drawing: Drawing) -> str:
+def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
     states = f"{drawing.states - 1}" if drawing.complete else f"more than {drawing.states - 1}"
     lines = [
         f"An event visits at most {states} states, whatever the window and the number of partial "
         "matches."
     ]
+    if compiled.plan.registers:
+        lines = [
+            f"An event visits the configurations of at most {states} states: as many as there are "
+            "different register contents in the window, however many partial matches share them."
+        ]
     if bound.window is None:
         lines.append("Without WITHIN every start stays alive: memory grows with the stream.")
     else:

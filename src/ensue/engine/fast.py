@@ -75,6 +75,11 @@ class Fast:
     def _asks_start(self) -> bool:
         return any(isinstance(each, AtStart) for each in self.compiled.predicates)
 
+    @property
+    def _counts_within_keys(self) -> bool:
+        window = self.bound.window
+        return self.keys is not None and window is not None and window.kind == "events"
+
     def push(self, stream: Stream) -> Findings:
         """Read a stretch of the stream and return the matches it completes."""
         keys, opens = self._keys(stream, openings=self._asks_start)
@@ -123,8 +128,7 @@ class Fast:
 
     def _settle_keys(self, keys: Keys) -> None:
         """Let go of keys without partial matches, unless something else is kept for them."""
-        window = self.bound.window
-        if self._asks_start or (window is not None and window.kind == "events"):
+        if self._asks_start or self._counts_within_keys:
             keys.settle(None)
         else:
             self.evaluator.compact(self.now, None)
@@ -132,7 +136,8 @@ class Fast:
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""
-        return self.evaluator.first_start(next_position)
+        within_keys = self._counts_within_keys
+        return self.evaluator.first_start(None if within_keys else self.now, next_position)
 
 
 def positions_only(compiled: Compiled) -> Compiled:

@@ -229,6 +229,6 @@ def describe(formula: Formula) -> str:
             )
             return f"({describe(inner)} AGGREGATE {name or 'SELECT'}[{listed}])"
         case Project(formula=inner, variables=names):
-            return f"({describe(inner)} PROJECT [{', '.join(sorted(names))}])"
+            return f"({describe(inner)} PROJECT [{', '.join(filter(None, sorted(names)))}])"
         case Select(formula=inner, strategy=strategy):
             return f"{strategy}({describe(inner)})"

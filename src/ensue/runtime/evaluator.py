@@ -304,6 +304,9 @@ class Evaluator:
         if counters[STARTS] + 1 > starts // 2:
             starts = _room(starts, 4 * int(counters[STARTS] + 1))
         self._resize(nodes, starts)
+        # Handing out hits copies what they share with the living, so it is done in large lots.
+        if len(self.hits.end) < nodes // 4:
+            self.hits = new_hits(nodes // 4)
         slots = _room(len(self.slots.state), min(nodes, len(self.slots.heads)))
         if counters[SLOTS] + steps > slots // 2:
             slots = _room(slots, 4 * (int(counters[SLOTS]) + steps))
@@ -399,9 +402,17 @@ class Evaluator:
         self.counters[SLOTS] = count
         self.counters[FREE] = NOTHING
 
-    def first_start(self, otherwise: int) -> int:
-        """Return the first position where a partial match may have started."""
-        return int(self.graph.start_position[0]) if self.counters[STARTS] else otherwise
+    def first_start(self, now: int | None, otherwise: int) -> int:
+        """Return the first position where a partial match may have started.
+
+        `now` is the clock at the last event, or None where clocks are numbers within keys.
+        """
+        starts = int(self.counters[STARTS])
+        first = int(self.counters[FLOOR])
+        if self.window >= 0 and now is not None:
+            alive = np.searchsorted(self.graph.start_clock[:starts], now - self.window)
+            first = max(first, int(alive))
+        return int(self.graph.start_position[first]) if first < starts else otherwise
 
     def live_keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""
