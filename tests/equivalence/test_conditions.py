@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+import ensue
 from ensue.analysis.context import Clock
 from ensue.engine.evaluation import _compiled
 from ensue.engine.stream import Options, load
@@ -38,3 +40,15 @@ def test_compacted_at_every_event_eq_not_compacted_with_conditions(pair: Pair) -
     if ready is None or not rows:
         return
     assert found(run(ready, rows, compact_always=True)) == found(run(ready, rows))
+
+
+def test_values_that_no_register_holds_are_compared_by_definition() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.w")
+    rows = [
+        {"type": "A", "v": 2**60 + 1, "w": 0.5},
+        {"type": "B", "v": 0, "w": float(2**60)},
+        {"type": "B", "v": 0, "w": float(2**61)},
+    ]
+    assert [(m.start, m.end) for m in query.run(rows)] == [(0, 2)]
+    with pytest.raises(ensue.EventError, match="pass the events as a table"):
+        list(query.run(iter(rows)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,12 +33,17 @@ from ensue.engine.stream import (
     time_path,
 )
 from ensue.engine.values import to_events
+from ensue.errors import CeqlWarning, EventError
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
 from ensue.logic.formula import Project, Select, is_unary
 from ensue.logic.reference import Plan, answer
+from ensue.predicates.vectors import UnsupportedError
 
 USUAL = Budgets()
+
+_MANY = 1_000
+"""On so many events, an evaluation by definition deserves a warning."""
 
 
 def find_matches(
@@ -69,16 +75,39 @@ def find_matches(
     tally = Tally()
     shape = _shape(bound, query.fingerprint, positions_only)
     ready = None if by_definition else _compiled(bound, positions_only)
-    if ready is None:
-        whole = _joined(first, stretches)
-        stream = order(whole, bound.clock.column, options)
-        answered = answer(_plan(bound, positions_only), to_events(stream))
-        piece = Piece(shape, stream, Listed(answered.matches), answered.rows)
-        return Matches(shape, iter([piece]), answered.tally, live=False)
-    compiled, refinement = ready
-    engine = Fast(compiled, bound, budgets, tally, refinement, compact_always)
-    pieces = _pieces(engine, shape, first, stretches, options)
-    return Matches(shape, pieces, tally, live=live is not None)
+    if ready is not None:
+        compiled, refinement = ready
+        engine = Fast(compiled, bound, budgets, tally, refinement, compact_always)
+        pieces = _pieces(engine, shape, first, stretches, options)
+        if live is not None:
+            return Matches(shape, _refusing(pieces), tally, live=True)
+        try:
+            return Matches(shape, pieces, tally, live=False)
+        except UnsupportedError:
+            pass  # values that no register can hold: the definition can
+    whole = _joined(first, stretches)
+    stream = order(whole, bound.clock.column, options)
+    if not by_definition and stream.table.num_rows > _MANY:
+        warnings.warn(
+            f"this query is evaluated by definition, which is slow on {stream.table.num_rows:,} "
+            "events; explain() says why",
+            CeqlWarning,
+            stacklevel=3,
+        )
+    answered = answer(_plan(bound, positions_only), to_events(stream))
+    piece = Piece(shape, stream, Listed(answered.matches), answered.rows)
+    return Matches(shape, iter([piece]), answered.tally, live=False)
+
+
+def _refusing(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Say what to do about values that only an evaluation of the whole can compare."""
+    try:
+        yield from pieces
+    except UnsupportedError as error:
+        raise EventError(
+            f"a condition compares values that a stream cannot keep ({error}); pass the events as "
+            "a table instead"
+        ) from error
 
 
 def _bound(query: Query, loaded: Loaded, options: Options) -> BoundQuery:
