@@ -42,6 +42,8 @@ class Determined:
     compiled: Compiled
     most_states: int = MOST_STATES
     contents: list[frozenset[State]] = field(default_factory=lambda: [frozenset()])
+    hopeless: frozenset[int] = frozenset()
+    """States from which no match can be reached, once somebody has found out (see explore.py)."""
     _numbers: dict[frozenset[State], int] = field(default_factory=dict)
     _cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
 
@@ -49,8 +51,16 @@ class Determined:
         """Return what happens in a state at an event with this symbol, by ascending label."""
         known = self._cells.get((state, symbol))
         if known is None:
-            known = self._cells[state, symbol] = self.work_out(state, _asking(symbol))
+            known = self._trimmed(self.work_out(state, _asking(symbol)))
+            self._cells[state, symbol] = known
         return known
+
+    def _trimmed(self, cell: Cell) -> Cell:
+        """Cut off what leads to states without hope."""
+        if not any(step.state in self.hopeless for step in cell):
+            return cell
+        cut = (s._replace(state=-1) if s.state in self.hopeless else s for s in cell)
+        return tuple(step for step in cut if step.final or step.state >= 0)
 
     @property
     def size(self) -> int:

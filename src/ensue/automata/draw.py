@@ -6,11 +6,11 @@ satisfy; waiting is not drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ensue.automata.build import Compiled, TypeTest
 from ensue.automata.determine import START, Determined
-from ensue.automata.explore import Answers, explore
+from ensue.automata.explore import Answers, explore, prospects
 from ensue.automata.words import predicate_text
 
 MOST_STATES = 60
@@ -41,7 +41,7 @@ class Drawing:
         lines = ["digraph automaton {", "  rankdir=LR;", '  node [shape=circle, label=""];']
         lines.append('  start [label="start"];')
         lines.append('  match [shape=doublecircle, label="match"];')
-        lines += [f'  q{state} [label="{state}"];' for state in range(1, self.states)]
+        lines += [f'  q{state} [label="{state}"];' for state in self._drawn_states()]
         for source, target, texts in self._drawn():
             label = "\\n".join(text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
             lines.append(f'  {source} -> {target} [label="{label}"];')
@@ -50,11 +50,15 @@ class Drawing:
     def to_mermaid(self) -> str:
         """Write the automaton for Mermaid."""
         lines = ["flowchart LR", "  start((start))", "  match(((match)))"]
-        lines += [f"  q{state}(({state}))" for state in range(1, self.states)]
+        lines += [f"  q{state}(({state}))" for state in self._drawn_states()]
         for source, target, texts in self._drawn():
             label = "<br>".join(text.replace('"', "#quot;") for text in texts)
             lines.append(f'  {source} -->|"{label}"| {target}')
         return "\n".join(lines)
+
+    def _drawn_states(self) -> list[int]:
+        """Return the states that an arrow leads to, but for the start and the end."""
+        return sorted({edge.target for edge in self.edges if edge.target > START})
 
     def _drawn(self) -> list[tuple[str, str, list[str]]]:
         """Return the arrows, those with the same ends together."""
@@ -73,12 +77,19 @@ class Drawing:
 def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
     """Explore the deterministic automaton of a machine."""
     determined = Determined(compiled)
+    ahead = prospects(compiled, determined)
+    hopeless = frozenset() if ahead is None else ahead.hopeless
     explorer = _Explorer(compiled, determined)
     state = 0
     while state < min(determined.size, most_states):
         explorer.visit(state)
         state += 1
-    edges = [edge for edge in explorer.edges if edge.target < state]
+    edges = [
+        edge if edge.target not in hopeless else replace(edge, target=-1)
+        for edge in explorer.edges
+        if edge.target < state and edge.source not in hopeless
+    ]
+    edges = [edge for edge in edges if edge.final or edge.target >= 0]
     return Drawing(state, tuple(edges), complete=state == determined.size)
 
 

@@ -1,5 +1,8 @@
 """Exploring automata by asking: what a state does, whatever the answers to its predicates.
 
+Looking ahead from every state tells which can never lead to a match (they are trimmed), and which
+labels may still come (registers that none of them reads are emptied).
+
 A step is worked out again and again, each time with other answers to the predicates it asks
 about, until all answers have been given. So only predicates that matter in a state are looked at
 there, however many the query has.
@@ -8,6 +11,7 @@ there, however many the query has.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ensue.automata.build import Compiled, TypeTest
 from ensue.automata.determine import START, Cell, Determined
@@ -55,37 +59,44 @@ def _implied(compiled: Compiled, number: int, known: dict[int, bool]) -> bool | 
 
 
 _MOST_STATES = 300
-_MOST_STEPS = 20_000
+_MOST_STEPS = 3_000
 
 
-def future_bits(compiled: Compiled, determined: Determined) -> list[int] | None:
-    """Return, for every state, the bits of all labels that may come after it.
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """What may still come after each state."""
 
-    None where the automaton is too large to be looked at as a whole.
-    """
-    after: list[set[tuple[int, int]]] = []
+    bits: list[int]
+    """The bits of all labels."""
+    hopeless: frozenset[int]
+    """The states after which no match can end."""
+
+
+def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
+    """Look ahead from every state; None where the automaton is too large to be looked at whole."""
+    after: list[set[tuple[int, bool, int]]] = []
     steps = 0
-    state = START
-    while state < determined.size:
-        found: set[tuple[int, int]] = set()
+    while len(after) < determined.size:
+        found: set[tuple[int, bool, int]] = set()
         try:
-            for _, cell in explore(compiled, determined, state):
-                found |= {(step.label, step.state) for step in cell}
+            for _, cell in explore(compiled, determined, len(after)):
+                found.update(cell)
                 steps += 1
                 if steps > _MOST_STEPS or determined.size > _MOST_STATES:
                     return None
         except BudgetError:
             return None
         after.append(found)
-        state += 1
-    future = [0] * len(after)
+    bits, hopes = [0] * len(after), [False] * len(after)
     changed = True
     while changed:
         changed = False
         for state, found in enumerate(after):
-            bits = future[state]
-            for label, target in found:
-                bits |= label | (future[target] if target >= 0 else 0)
-            changed = changed or bits != future[state]
-            future[state] = bits
-    return future
+            ahead, hope = bits[state], hopes[state]
+            for label, final, target in found:
+                ahead |= label | (bits[target] if target >= 0 else 0)
+                hope = hope or final or (target >= 0 and hopes[target])
+            changed = changed or (ahead, hope) != (bits[state], hopes[state])
+            bits[state], hopes[state] = ahead, hope
+    hopeless = (state for state, hope in enumerate(hopes) if not hope and state != START)
+    return Prospects(bits, frozenset(hopeless))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ensue.automata.determine import START, Determined
-from ensue.automata.explore import future_bits
+from ensue.automata.explore import Prospects, prospects
 from ensue.errors import BudgetError
 from ensue.runtime.evaluate import (
     CONSUME_ANY,
@@ -68,9 +68,6 @@ _FIRST_NODES = 1 << 16
 
 MOST_BYTES = 4 << 30
 
-_UNKNOWN: list[int] = []
-"""Stands for what has not been worked out yet."""
-
 _SIGNS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _ACTS = {
     "keep": KEEP,
@@ -94,7 +91,12 @@ class Table:
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
     _starts: list[int] = field(default_factory=lambda: [0])
     _steps: list[tuple[int, bool, int]] = field(default_factory=list)
-    _futures: list[int] | None = field(default_factory=lambda: _UNKNOWN)
+    _prospects: Prospects | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._prospects = prospects(self.determined.compiled, self.determined)
+        if self._prospects is not None:
+            self.determined.hopeless = self._prospects.hopeless
 
     def fill(self, state: int, symbol: int, alphabet: list[int]) -> None:
         """Work out a cell and, where symbols are few, the rest of its row."""
@@ -178,11 +180,8 @@ class Table:
         """Return the bits that may come after a state; None: anything."""
         if state == NOTHING:
             return 0
-        if self._futures is _UNKNOWN:
-            self._futures = future_bits(self.determined.compiled, self.determined)
-        if self._futures is None or state >= len(self._futures):
-            return None
-        return self._futures[state]
+        ahead = self._prospects
+        return None if ahead is None or state >= len(ahead.bits) else ahead.bits[state]
 
 
 def _room(now: int, wanted: int) -> int:
