@@ -300,7 +300,8 @@ class Binder:
         operand = self.bind(node.operand)
         if isinstance(operand, Constant) and operand.type.is_number:
             number: Any = operand.value
-            return Constant(-number, operand.type)
+            if number != -(2**63):
+                return Constant(-number, operand.type)
         if operand.type in (Type.INT, Type.DURATION, Type.UNKNOWN):
             return Operation("negative", (operand,), operand.type)
         if not operand.type.is_number:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
 from ensue.engine.stream import column_at
+from ensue.predicates.vectors import plain_dictionary, single_chunk
 
 _SLACK = 1 << 16
 """So many keys may be known in vain before the living are looked for."""
@@ -119,13 +120,14 @@ def _hashable(value: Any) -> Any:
 
 def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Return a code for each row (-1: NULL or NaN) and the values behind the codes."""
+    column = plain_dictionary(column)
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
+        column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))  # -0.0 is 0.0
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    elif pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    array = single_chunk(column)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     codes = array.indices

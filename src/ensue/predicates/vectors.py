@@ -59,7 +59,7 @@ def vector_of(column: pa.ChunkedArray) -> Vector:
     if pa.types.is_duration(kind):
         return _numbers(column, column.cast(pa.duration("ns")).cast(pa.int64()), np.int64)
     if pa.types.is_integer(kind):
-        return _numbers(column, column.cast(pa.int64()), np.int64)
+        return _numbers(column, _as_int64(column), np.int64)
     if pa.types.is_boolean(kind):
         return _numbers(column, column, np.bool_)
     if pa.types.is_floating(kind):
@@ -73,12 +73,19 @@ def vector_of(column: pa.ChunkedArray) -> Vector:
 
 def nulls(length: int) -> Numbers:
     """Return a vector of NULLs."""
-    return Numbers(np.zeros(length, bool), np.zeros(length, bool))
+    return Numbers(np.zeros(length, np.int64), np.zeros(length, bool))
 
 
 def _as_nanoseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return column.cast(pa.timestamp("ns")).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise UnsupportedError(str(error)) from error
+
+
+def _as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise UnsupportedError(str(error)) from error
 
@@ -96,21 +103,42 @@ def _is_string(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _strings(column: pa.ChunkedArray) -> Vector:
+def plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decode a dictionary column whose dictionary has a NULL or a value twice."""
     if not pa.types.is_dictionary(column.type):
+        return column
+    for chunk in column.chunks:
+        values = chunk.dictionary
+        if values.null_count or len(values.unique()) != len(values):
+            return column.cast(column.type.value_type)
+    return column
+
+
+def _strings(column: pa.ChunkedArray) -> Vector:
+    column = plain_dictionary(column)
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+        if not _is_string(column.type):
+            return vector_of(column)
         column = column.dictionary_encode()
     elif column.num_chunks > 1:
         column = column.unify_dictionaries()
     if not _is_string(column.type.value_type):
         return vector_of(column.cast(column.type.value_type))
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    array = single_chunk(column)
     distinct = pa.concat_arrays([array.dictionary.cast(pa.string()), pa.array([None], pa.string())])
     codes = array.indices
     if codes.null_count:
         codes = pc.fill_null(codes.cast(pa.int64()), len(distinct) - 1)
     return Strings(codes.to_numpy(zero_copy_only=False), distinct)
+
+
+def single_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    return array
 
 
 def path_column(table: pa.Table, path: AttributePath) -> pa.ChunkedArray | None:
