@@ -91,14 +91,15 @@ class Determined:
     def _number(self, content: frozenset[State]) -> int:
         number = self._numbers.get(content)
         if number is None:
-            number = self._numbers[content] = len(self.contents)
-            self.contents.append(content)
+            number = len(self.contents)
             if number > self.most_states:
                 raise BudgetError(
                     f"the pattern needs more than {self.most_states:,} deterministic states; "
                     "fewer half-selective filters, a smaller {n,m} or a PARTITION BY make it "
                     "smaller, and max_states= raises the budget"
                 )
+            self._numbers[content] = number
+            self.contents.append(content)
         return number
 
 
