@@ -7,6 +7,7 @@ satisfy; waiting is not drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from ensue.automata.build import Compiled, TypeTest
 from ensue.automata.determine import START, Determined
@@ -15,6 +16,12 @@ from ensue.automata.words import predicate_text
 
 MOST_STATES = 60
 """Larger automata are drawn as far as this, with a note."""
+
+_MOST_PREDICATES = 200
+"""Automata with more are not drawn at all."""
+
+_MOST_ANSWERS = 300
+"""Of a state that asks for more combinations of predicates, so many are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,8 @@ class Drawing:
 
 def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
     """Explore the deterministic automaton of a machine."""
+    if len(compiled.predicates) > _MOST_PREDICATES:
+        return Drawing(1, (), complete=False)
     determined = Determined(compiled)
     ahead = prospects(compiled, determined)
     hopeless = frozenset() if ahead is None else ahead.hopeless
@@ -102,7 +111,8 @@ class _Explorer:
     def visit(self, state: int) -> None:
         """Find the edges of a state; what only waits is left out."""
         found: dict[tuple[int, int, bool], list[Answers]] = {}
-        for answers, cell in explore(self.compiled, self.determined, state):
+        steps = explore(self.compiled, self.determined, state)
+        for answers, cell in islice(steps, _MOST_ANSWERS):
             for step in cell:
                 if step.label or step.final or step.state != state:
                     key = (step.state, step.label, step.final)

@@ -28,10 +28,16 @@ def explore(
     while waiting:
         given = waiting.pop()
         asked = dict(given)
+        types = {_type(compiled, number) for number, answer in given.items() if answer} - {None}
 
-        def holds(number: int, asked: dict[int, bool] = asked) -> bool:
+        def holds(
+            number: int, asked: dict[int, bool] = asked, types: set[str | None] = types
+        ) -> bool:
             if number not in asked:
-                asked[number] = _implied(compiled, number, asked) is not False
+                kind = _type(compiled, number)
+                asked[number] = not _excluded(kind, types)
+                if asked[number] and kind is not None:
+                    types.add(kind)
             return asked[number]
 
         cell = determined.work_out(state, holds)
@@ -39,27 +45,26 @@ def explore(
         for number, answer in list(asked.items()):
             if number in given:
                 continue
-            if answer and _implied(compiled, number, chosen) is None:
+            if answer:
                 waiting.append({**chosen, number: False})
             chosen[number] = answer
         yield tuple(sorted(asked.items())), cell
 
 
-def _implied(compiled: Compiled, number: int, known: dict[int, bool]) -> bool | None:
-    """Tell what is certain about a predicate: an event has one type only."""
-    if number in known:
-        return known[number]
+def _type(compiled: Compiled, number: int) -> str | None:
+    """Return the type that a predicate asks for, if it does."""
     test = compiled.predicates[number]
-    if isinstance(test, TypeTest) and test.type is not None:
-        for other, answer in known.items():
-            rival = compiled.predicates[other]
-            if answer and isinstance(rival, TypeTest) and rival.type not in (None, test.type):
-                return False
-    return None
+    return test.type if isinstance(test, TypeTest) else None
+
+
+def _excluded(kind: str | None, types: set[str | None]) -> bool:
+    """Tell whether an event of some type cannot be of this one: it has one type only."""
+    return kind is not None and bool(types) and kind not in types
 
 
 _MOST_STATES = 300
 _MOST_STEPS = 3_000
+_MOST_PREDICATES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Prospects:
 
 def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
     """Look ahead from every state; None where the automaton is too large to be looked at whole."""
+    if len(compiled.predicates) > _MOST_PREDICATES:
+        return None
     after: list[set[tuple[int, bool, int]]] = []
     steps = 0
     while len(after) < determined.size:

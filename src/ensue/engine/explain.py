@@ -109,12 +109,12 @@ def _automaton(drawing: Drawing) -> str:
             f"{source} -> {target}:  {' and '.join(edge.conditions) or 'any event'}{bound}"
         )
     if not drawing.complete:
-        lines.append(f"… and more: only the first {drawing.states} states are shown")
+        lines.append("… and more than can be shown")
     return "\n".join(lines)
 
 
 def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
-    states = f"{drawing.states - 1}" if drawing.complete else f"more than {drawing.states - 1}"
+    states = f"{drawing.states - 1}" if drawing.complete else "very many"
     lines = [
         f"An event visits at most {states} states, whatever the window and the number of partial "
         "matches."

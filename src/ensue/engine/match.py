@@ -22,7 +22,7 @@ __all__ = ["Match", "Matches", "Total"]
 
 _SHOWN = 20
 
-_SHORT = 1_000_000
+_SHORT = 100_000
 """Matches of a stream of up to so many events can be iterated as often as one likes."""
 
 

@@ -85,7 +85,11 @@ class Listing:
             offsets = np.arange(0, len(places) * count + 1, max(len(places), 1), dtype=np.int32)
             if not places:
                 offsets = np.zeros(count + 1, np.int32)
-            found.append(Bound(offsets, positions[:, places].ravel()))
+            if len(places) == 1:
+                own = np.ascontiguousarray(positions[:, places[0]])
+            else:
+                own = positions[:, places].ravel()
+            found.append(Bound(offsets, own))
         return found
 
 
