@@ -35,6 +35,8 @@ class Store:
         elif self._stretches:
             check_next(self._stretches[-1], stream)
         self.next_position += stream.table.num_rows
+        if stream.table.num_rows and self._stretches and not len(self.newest.times):
+            self._stretches.pop()
         if not self._stretches or stream.table.num_rows:
             self._stretches.append(stream)
 
@@ -55,17 +57,12 @@ class Store:
     def forget_before(self, position: int) -> None:
         """Drop stretches that end before a position.
 
-        One whose last event has the time of the next stretch's first stays: ids of matches count
-        events of one time.
+        The cut is never between two events of one time: ids of matches count events of one time.
         """
-        while len(self._stretches) > 1:
-            oldest, following = self._stretches[0], self._stretches[1]
-            if following.first > position:
+        stretches = self._stretches
+        for cut in range(len(stretches) - 1, 0, -1):
+            before, after = stretches[cut - 1], stretches[cut]
+            if after.first <= position and before.times[-1] != after.times[0]:
+                for _ in range(cut):
+                    stretches.popleft()
                 return
-            if (
-                len(oldest.times)
-                and len(following.times)
-                and oldest.times[-1] == following.times[0]
-            ):
-                return
-            self._stretches.popleft()
