@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ensue.analysis.binding import Binder
 from ensue.analysis.context import Context
-from ensue.analysis.expressions import Attribute, Expression, Operation, variables_of
+from ensue.analysis.expressions import Expression, Operation, variables_of, without_variables
 from ensue.analysis.functions import TRENDS
 from ensue.analysis.variables import Variable
 from ensue.errors import Fix
@@ -141,7 +141,7 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
         )
         return _NOTHING
     if len(variables) == 1:
-        return Each(variables[0], _without_variable(predicate), text)
+        return Each(variables[0], without_variables(predicate), text)
     iterated = [each for each in variables if repeats(each)]
     if len(iterated) > 1 and not _separates(predicate):
         binder.context.report(
@@ -152,23 +152,6 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
             "write f(x) op g(y) or abs(f(x) - g(y)) op c, with one variable in f and one in g",
         )
     return Relation(variables, predicate, text)
-
-
-def _without_variable(expression: Expression) -> Expression:
-    """Turn x.price > 3 into price > 3, for x[price > 3]."""
-    from dataclasses import replace
-
-    from ensue.analysis.expressions import EventType, OneOf
-
-    match expression:
-        case Attribute() | EventType():
-            return replace(expression, variable=None)
-        case Operation(arguments=arguments):
-            return replace(expression, arguments=tuple(map(_without_variable, arguments)))
-        case OneOf(operand=operand):
-            return replace(expression, operand=_without_variable(operand))
-        case _:
-            return expression
 
 
 def _separates(predicate: Expression) -> bool:

@@ -7,7 +7,7 @@ Python's: bool, int, float, Decimal, str; instants and durations are whole nanos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -91,3 +91,16 @@ def paths_of(expression: Expression) -> frozenset[tuple[str, ...]]:
     return frozenset(
         each.path for each in subexpressions(expression) if isinstance(each, Attribute)
     )
+
+
+def without_variables(expression: Expression) -> Expression:
+    """Turn an expression on chosen events into one on the event at hand."""
+    match expression:
+        case Attribute() | EventType():
+            return replace(expression, variable=None)
+        case Operation(arguments=arguments):
+            return replace(expression, arguments=tuple(map(without_variables, arguments)))
+        case OneOf(operand=operand):
+            return replace(expression, operand=without_variables(operand))
+        case _:
+            return expression

@@ -13,7 +13,7 @@ Registers that no later step reads are emptied, so that configurations become eq
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ensue.analysis.conditions import Relation, SameKey, Trend
@@ -22,9 +22,9 @@ from ensue.analysis.expressions import (
     Constant,
     EventType,
     Expression,
-    OneOf,
     Operation,
     variables_of,
+    without_variables,
 )
 from ensue.analysis.types import Type
 
@@ -262,19 +262,6 @@ class Plan:
 
 def _attribute(path: tuple[str, ...], kind: Type) -> Attribute:
     return Attribute(path, kind)
-
-
-def without_variables(expression: Expression) -> Expression:
-    """Turn an expression on chosen events into one on the event at hand."""
-    match expression:
-        case Attribute() | EventType():
-            return replace(expression, variable=None)
-        case Operation(arguments=arguments):
-            return replace(expression, arguments=tuple(map(without_variables, arguments)))
-        case OneOf(operand=operand):
-            return replace(expression, operand=without_variables(operand))
-        case _:
-            return expression
 
 
 _WHOLE = frozenset({Type.INT, Type.TIMESTAMP, Type.DATE, Type.DURATION, Type.BOOLEAN})
