@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.logic.reference import ComplexEvent, Found
+from ensue.runtime.memory import new_integers
 from ensue.runtime.segment import Listing, Segment
 
 
@@ -117,7 +118,9 @@ class Enumerated:
                     name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
                     for name, each in zip(variables, split, strict=True)
                 }
-                yield Columns(listing.start.copy(), listing.end, bound)
+                start = new_integers(len(listing.start))
+                start[:] = listing.start
+                yield Columns(start, listing.end, bound)
 
 
 def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:

@@ -19,6 +19,7 @@ from ensue.engine.findings import Columns, Findings
 from ensue.engine.stream import Stream, column_at
 from ensue.logic.build import SELECTED
 from ensue.logic.reference import Found, Row
+from ensue.runtime.memory import new_integers
 
 Path = tuple[str, ...]
 
@@ -235,7 +236,9 @@ class Piece:
         if column is None:
             return pa.array(positions)
         if column.type == pa.int64():
-            return pa.array(self.stream.times[positions - self.stream.first])
+            rows = positions if self.stream.first == 0 else positions - self.stream.first
+            times = np.take(self.stream.times, rows, out=new_integers(len(rows)), mode="clip")
+            return pa.array(times)
         return column.take(pa.array(positions - self.stream.first))
 
     def _times(self, times: Sequence[int]) -> pa.Array:

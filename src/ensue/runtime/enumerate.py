@@ -14,8 +14,11 @@ import numpy as np
 from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
-HIT, DEPTH, LISTED, CURSORS = range(4)
-"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed."""
+HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
+"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed. And
+whether all that it listed last have the same labels, as those of a sequence."""
+
+_LOW = 0xFFFFFFFF
 
 
 class Walk(NamedTuple):
@@ -47,9 +50,26 @@ def alive(graph: Graph, node: int, edge: int, floor: int) -> bool:
     return inside
 
 
+def pack(graph: Graph) -> np.ndarray:
+    """Put all that a walk reads of a node side by side, so that a visit costs one access.
+
+    The four words of a node are: its label, and its left child; the start of its right child, and
+    that child; the clock of that start; the position of its event, or where its run starts.
+    """
+    nodes = len(graph.label)
+    packed = np.empty((nodes, 4), np.int64)
+    right = np.maximum(graph.right, 0)
+    start = graph.start[right]
+    packed[:, 0] = graph.label.astype(np.int64) << 32 | graph.left.astype(np.uint32)
+    packed[:, 1] = start.astype(np.int64) << 32 | right
+    packed[:, 2] = graph.start_clock[start]
+    packed[:, 3] = np.where(graph.label > 0, graph.position, graph.start_position[graph.start])
+    return packed
+
+
 @kernel
 def list_matches(
-    graph: Graph, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
+    packed: Array, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
 ) -> int:
     """List matches until all are listed or `found` is full; return how many."""
     count = 0
@@ -59,6 +79,7 @@ def list_matches(
     depth = walk.cursor[DEPTH]
     listed = walk.cursor[LISTED]
     full = False
+    alike = True
     # A path is at most as long as the graph has nodes, for which half of the room is kept.
     enough = found.position.shape[0] // 2
     while hit < roots.shape[0]:
@@ -69,31 +90,36 @@ def list_matches(
         edge = edges[hit]
         floor = floors[hit]
         while depth > 0:
-            node = walk.node[depth - 1]
-            length = walk.length[depth - 1]
             if count == found.start.shape[0] or filled > enough:
                 full = True
                 break
             depth -= 1
-            label = graph.label[node]
+            node = walk.node[depth]
+            length = walk.length[depth]
+            word = packed[node, 0]
+            label = word >> 32
             while label != 0:
                 if label == UNION:
-                    right = graph.right[node]
-                    if alive(graph, right, edge, floor):
-                        walk.node[depth] = right
+                    right = packed[node, 1]
+                    if right >> 32 >= floor and packed[node, 2] >= edge:
+                        walk.node[depth] = right & _LOW
                         walk.length[depth] = length
                         depth += 1
                 else:
-                    walk.path_position[length] = graph.position[node]
+                    walk.path_position[length] = packed[node, 3]
                     walk.path_label[length] = label
                     length += 1
-                node = graph.left[node]
-                label = graph.label[node]
-            found.start[count] = graph.start_position[graph.start[node]]
+                node = word & _LOW
+                word = packed[node, 0]
+                label = word >> 32
+            found.start[count] = packed[node, 3]
             found.hit[count] = hit
             for i in range(length):
+                label = walk.path_label[length - 1 - i]
                 found.position[filled + i] = walk.path_position[length - 1 - i]
-                found.label[filled + i] = walk.path_label[length - 1 - i]
+                found.label[filled + i] = label
+                alike = alike and found.label[i] == label
+            alike = alike and filled == count * length
             filled += length
             count += 1
             found.offset[count] = filled
@@ -108,6 +134,7 @@ def list_matches(
     walk.cursor[HIT] = hit
     walk.cursor[DEPTH] = depth
     walk.cursor[LISTED] = listed
+    walk.cursor[ALIKE] = alike
     return count
 
 

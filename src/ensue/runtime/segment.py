@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ensue.runtime.enumerate import (
+    ALIKE,
     HIT,
     Found,
     count_matches,
     list_matches,
     new_found,
     new_walk,
+    pack,
     split_by_variable,
 )
 from ensue.runtime.layout import Graph, Hits
+from ensue.runtime.memory import new_integers
 
 _PATIENCE = 1 << 14
 _MATCHES_AT_ONCE = 1 << 16
@@ -39,6 +43,8 @@ class Listing:
     offset: np.ndarray
     position: np.ndarray
     label: np.ndarray
+    alike: bool
+    """Whether all have the same labels, as those of a sequence."""
 
     def by_variable(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
         """Return, for every variable, offsets and positions of its events, match by match.
@@ -47,9 +53,8 @@ class Listing:
             members: the variables of each label.
             variables: how many there are.
         """
-        alike = self._alike(members, variables)
-        if alike is not None:
-            return alike
+        if self.alike:
+            return self._by_columns(members, variables)
         rows = np.cumsum([0, *map(len, members)]).astype(np.int32)
         flat = np.array([each for some in members for each in some] or [0], np.int32)
         often = np.bincount(self.label, minlength=len(members))
@@ -58,7 +63,7 @@ class Listing:
             for variable in some:
                 totals[variable] += often[label]
         bases = np.cumsum([0, *totals.tolist()])[:-1].astype(np.int64)
-        positions = np.empty(int(totals.sum()), np.int64)
+        positions = new_integers(int(totals.sum()))
         offsets = np.empty((variables, len(self.start) + 1), np.int32)
         split_by_variable(
             self.label, self.position, self.offset, rows, flat, bases, positions, offsets
@@ -68,29 +73,31 @@ class Listing:
             for variable, (base, total) in enumerate(zip(bases, totals, strict=True))
         ]
 
-    def _alike(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound] | None:
-        """Do the same by columns where all matches have the same labels, as those of a sequence."""
-        count = len(self.start)
-        length = int(self.offset[1])
-        if length * count != len(self.position):
-            return None
-        labels = self.label.reshape(count, length)
-        if not (labels == labels[0]).all():
-            return None
+    def _by_columns(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
+        """Do the same where all matches have the same labels."""
+        count, length = len(self.start), int(self.offset[1])
         positions = self.position.reshape(count, length)
-        of_label = [set(members[label]) for label in labels[0]]
+        of_label = [set(members[label]) for label in self.label[:length]]
+        # Variables bound to the same events share their column.
+        shared: dict[tuple[int, ...], Bound] = {}
         found = []
         for variable in range(variables):
-            places = [place for place, some in enumerate(of_label) if variable in some]
-            offsets = np.arange(0, len(places) * count + 1, max(len(places), 1), dtype=np.int32)
-            if not places:
-                offsets = np.zeros(count + 1, np.int32)
-            if len(places) == 1:
-                own = np.ascontiguousarray(positions[:, places[0]])
-            else:
-                own = positions[:, places].ravel()
-            found.append(Bound(offsets, own))
+            places = tuple(place for place, some in enumerate(of_label) if variable in some)
+            if places not in shared:
+                own = new_integers(count * len(places)).reshape(count, len(places))
+                for column, place in enumerate(places):
+                    own[:, column] = positions[:, place]
+                shared[places] = Bound(_even_offsets(count, len(places)), own.ravel())
+            found.append(shared[places])
         return found
+
+
+@lru_cache(maxsize=16)
+def _even_offsets(count: int, each: int) -> np.ndarray:
+    """Return the offsets of so many lists with so many values each."""
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(each)
+    offsets.flags.writeable = False
+    return offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +151,24 @@ class Segment:
         What a listing shows is overwritten by the next one.
         """
         hits, nodes = self.hits, len(self.graph.label)
-        walk = new_walk(nodes)
+        walk, packed = new_walk(nodes), pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
         while walk.cursor[HIT] < len(hits.end):
             count = list_matches(
-                self.graph, hits.root, hits.edge, hits.floor, self.limit, walk, found
+                packed, hits.root, hits.edge, hits.floor, self.limit, walk, found
             )
             if count:
-                yield _listing(hits, found, count)
+                yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
 
 
-def _listing(hits: Hits, found: Found, count: int) -> Listing:
+def _listing(hits: Hits, found: Found, count: int, *, alike: bool) -> Listing:
     filled = int(found.offset[count])
     of = found.hit[:count]
     return Listing(
         found.start[:count],
-        hits.end[of],
+        np.take(hits.end, of, out=new_integers(count), mode="clip"),
         found.offset[: count + 1],
         found.position[:filled],
         found.label[:filled],
+        alike,
     )
