@@ -24,7 +24,6 @@ from ensue.runtime.memory import new_integers
 Path = tuple[str, ...]
 
 _NO_POSITIONS = np.zeros(0, np.int64)
-_NO_LISTS = pa.ListArray.from_arrays(pa.array([0], pa.int32()), pa.array([], pa.int64()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,8 @@ class Piece:
     def empty_table(self, *, events: bool) -> pa.Table:
         """Give a table of no matches, with all its columns."""
         names = [""] if self.shape.positions_only else list(self.shape.variables)
-        none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, _NO_LISTS))
+        no_lists = pa.array([], pa.list_(pa.int64()))
+        none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, no_lists))
         return self._table(none, events)
 
     def _table(self, found: Columns, events: bool) -> pa.Table:

@@ -154,9 +154,7 @@ class Segment:
         walk, packed = new_walk(nodes), pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
         while walk.cursor[HIT] < len(hits.end):
-            count = list_matches(
-                packed, hits.root, hits.edge, hits.floor, self.limit, walk, found
-            )
+            count = list_matches(packed, hits.root, hits.edge, hits.floor, self.limit, walk, found)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
 
