@@ -15,6 +15,7 @@ from ensue.cli.check import check
 from ensue.cli.demo import demo
 from ensue.cli.generate import stock
 from ensue.cli.run import run
+from ensue.cli.test import run_tests
 from tests.cli.command import ensue, start
 
 
@@ -26,7 +27,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["run"], ["check"], ["generate"], ["generate", "stock"], ["demo"]]
+    "arguments", [[], ["run"], ["check"], ["test"], ["generate"], ["generate", "stock"], ["demo"]]
 )
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     outcome = ensue(*arguments, "--help")
@@ -50,7 +51,7 @@ def test_help_imports_no_arrow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("command", [check, run, stock, demo])
+@pytest.mark.parametrize("command", [check, run, run_tests, stock, demo])
 def test_examples_of_the_help_run(command: Callable[..., None], tmp_path: Path) -> None:
     _, _, text = inspect.getdoc(command).partition("Examples:\n")
     examples = [line.strip().replace("\\[", "[") for line in text.splitlines()]

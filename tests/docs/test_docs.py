@@ -8,6 +8,7 @@ below prints nothing. Blocks marked `ceql` are queries that compile.
 from __future__ import annotations
 
 import re
+import tomllib
 import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ import pyarrow as pa
 import pytest
 
 import ensue
+from ensue.cli.testing.files import rule_tests
+from ensue.cli.testing.judge import judge, told
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "language.md"]
@@ -109,6 +112,16 @@ def test_ceql_blocks_compile(page: Path) -> None:
             ensue.compile(block.text, name=f"{page.name}:{block.line}")
 
 
+def test_rule_tests_of_the_page_pass() -> None:
+    page = ROOT / "docs" / "testing.md"
+    found = [each for each in blocks(page.read_text(encoding="utf-8")) if each.kind == "toml"]
+    assert len(found) >= 2
+    for block in found:
+        for test in rule_tests(tomllib.loads(block.text), page.with_name("page.ceql.toml")):
+            verdict = judge(test)
+            assert verdict.passed, f"{page.name}:{block.line}: {told(verdict)}"
+
+
 def rows(page: Path) -> list[list[str]]:
     """Return the cells of all tables of a page."""
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -140,15 +153,19 @@ def test_precedence_is_as_in_the_tables(written: str, read: str) -> None:
     assert str(ensue.compile(texts[0])) == str(ensue.compile(texts[1]))
 
 
-@pytest.mark.parametrize("page", [PAGES[1], ERRORS], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [PAGES[1], ERRORS, ROOT / "docs" / "testing.md"], ids=lambda page: page.name
+)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
         name, _, anchor = target.partition("#")
         goal = page.parent / name if name else page
         assert goal.exists(), target
+        if not anchor:
+            continue
         headings = re.findall(r"^#+ (.*)$", goal.read_text(encoding="utf-8"), re.MULTILINE)
         slugs = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
-        assert not anchor or anchor in slugs, target
+        assert anchor in slugs, target
 
 
 # --- errors ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ensue.cli.explain import explain
 from ensue.cli.generate import generate
 from ensue.cli.run import run
 from ensue.cli.terminal import say, silence_output
+from ensue.cli.test import run_tests
 
 app = typer.Typer(
     name="ensue",
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(check)
 app.command()(run)
 app.command()(explain)
+app.command("test")(run_tests)
 app.add_typer(generate, name="generate")
 app.command()(demo)
 
