@@ -21,14 +21,15 @@ from bench.tables import Column, Group, Row
 
 _STAGES = {
     "read": [
-        "ensue.engine.evaluation:load",
-        "ensue.engine.store:Store.add",
-        "ensue.engine.store:Store.view",
+        "ensue.engine.intake:Intake.read",
+        "ensue.engine.lane:Feed.check",
+        "ensue.engine.lane:Feed.add",
+        "ensue.engine.lane:Store.add",
     ],
     "bind": [
         "ensue.engine.query:bind",
-        "ensue.engine.evaluation:_shape",
-        "ensue.engine.evaluation:_compiled",
+        "ensue.engine.lane:shape_of",
+        "ensue.engine.program:compiled",
     ],
     "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:_strings"],
     "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.settle"],

@@ -18,6 +18,7 @@ from ensue.errors import (
 
 if TYPE_CHECKING:
     from ensue.engine.match import Match, Matches, Total
+    from ensue.engine.session import Session
 
 __all__ = [
     "BudgetError",
@@ -32,6 +33,7 @@ __all__ = [
     "Match",
     "Matches",
     "Query",
+    "Session",
     "SnapshotError",
     "Total",
     "compile",
@@ -45,4 +47,8 @@ def __getattr__(name: str) -> Any:
         from ensue.engine import match
 
         return getattr(match, name)
+    if name == "Session":
+        from ensue.engine.session import Session
+
+        return Session
     raise AttributeError(f"module 'ensue' has no attribute {name!r}")

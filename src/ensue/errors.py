@@ -198,6 +198,11 @@ class CeqlSemanticError(CeqlError):
 class EventError(EnsueError, ValueError):
     """Bad data: the sentence names the row or the column and the way out."""
 
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+        """Which of the rows at hand is bad, from 0, where it is one of them."""
+
 
 class SnapshotError(EnsueError, ValueError):
     """A snapshot that is damaged, foreign, newer, or of another query."""

@@ -7,12 +7,13 @@ import pyarrow as pa
 import pytest
 
 from ensue.engine.store import Store
-from ensue.engine.stream import Loaded, Options
+from ensue.engine.stream import Stream
 
 
-def stretch(times: list[int]) -> Loaded:
+def stretch(times: list[int], first: int) -> Stream:
     table = pa.table({"ts": pa.array(times, pa.int64())})
-    return Loaded(table, True, pa.chunked_array([pa.array(["A"] * len(times))]), None)
+    types = pa.chunked_array([pa.array(["A"] * len(times), pa.string())])
+    return Stream(table, types, None, np.array(times, np.int64), ("ts",), None, first)
 
 
 @pytest.mark.parametrize(
@@ -29,11 +30,12 @@ def stretch(times: list[int]) -> Loaded:
 def test_rows_before_a_position_are_dropped_but_no_time_is_cut_in_two(
     stretches: list[list[int]], position: int, first: int
 ) -> None:
-    store = Store(("ts",), Options())
+    store, position_of = Store(), 0
     for times in stretches:
-        store.add(stretch(times))
+        store.add(stretch(times, position_of))
+        position_of += len(times)
     store.forget_before(position)
-    view = store.view()
+    view = store.view()()
     assert view.first == first
     whole = [time for times in stretches for time in times]
     assert np.array_equal(view.times, whole[first:])

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.analysis.context import Clock
-from ensue.engine.evaluation import _compiled
-from ensue.engine.stream import Options, load
+from ensue.engine.intake import load
+from ensue.engine.program import compiled as _compiled
+from ensue.engine.stream import Options
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, pairs
 from tests.strategies import Language

@@ -11,8 +11,9 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
-from ensue.engine.findings import Enumerated, Findings
+from ensue.engine.findings import Enumerated
 from ensue.engine.keys import Keys
+from ensue.engine.recogniser import NOTHING, Outcome
 from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
 from ensue.logic.evaluate import Tally
@@ -80,10 +81,19 @@ class Fast:
         window = self.bound.window
         return self.keys is not None and window is not None and window.kind == "events"
 
-    def push(self, stream: Stream) -> Findings:
+    def check(self, stream: Stream) -> None:
+        """Raise UnsupportedError for values that no register can hold."""
+        if self.compiled.plan.registers:
+            self.encoder.encode(Batch(stream.table, _strings(stream.types)))
+
+    def push(self, stream: Stream) -> Outcome:
         """Read a stretch of the stream and return the matches it completes."""
-        keys, opens = self._keys(stream, openings=self._asks_start)
+        if not len(stream.times):
+            return NOTHING
         batch = Batch(stream.table, _strings(stream.types), self.tally)
+        # First what may refuse a value, then what changes the state.
+        values = self.encoder.encode(batch)
+        keys, opens = self._keys(stream, openings=self._asks_start)
         streams = None if stream.streams is None else _strings(stream.streams)
         symbols = self.alphabet.read(batch, streams, opens)
         clocks, key_clocks = self._clocks(stream, keys)
@@ -94,13 +104,29 @@ class Fast:
             stream.first,
             self.alphabet.bits,
             key_clocks,
-            self.encoder.encode(batch),
+            values,
         )
         segments = list(found)
         if len(clocks):
             self.now = int(clocks[-1])
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
-        return listed if self.refinement is None else Refined(listed, self.refinement)
+        return Outcome(listed if self.refinement is None else Refined(listed, self.refinement))
+
+    def advance(self, time: int) -> Outcome:
+        """Let time pass: partial matches leave the window."""
+        window = self.bound.window
+        if window is not None and window.kind != "events":
+            self.now = max(self.now, time)
+        return NOTHING
+
+    def finish(self) -> Outcome:
+        """Know that no event will come; nothing was waiting for that."""
+        return NOTHING
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes the match graph has, and how many bytes are allocated."""
+        return self.evaluator.live
 
     def _keys(self, stream: Stream, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the key of each event, and if asked which events open their substream."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ensue.engine.intake import Aside
 from ensue.engine.piece import Match, Piece, Shape, Total
 from ensue.errors import EventError
 from ensue.logic.evaluate import Tally
@@ -26,6 +28,23 @@ _SHORT = 100_000
 """Matches of a stream of up to so many events can be iterated as often as one likes."""
 
 
+@dataclass(slots=True)
+class Account:
+    """What became of the events behind some matches."""
+
+    tally: Tally = field(default_factory=Tally)
+    events: int = 0
+    """How many got a position."""
+    late: list[pa.Table] = field(default_factory=list)
+    aside: list[Aside] = field(default_factory=list)
+
+    def add(self, late: pa.Table, aside: Iterable[Aside]) -> None:
+        """Write down rows that do not take part."""
+        if late.num_rows or not self.late:
+            self.late.append(late)
+        self.aside.extend(aside)
+
+
 class Matches:
     """All matches of a query on a stream, in the order of their ends.
 
@@ -34,11 +53,13 @@ class Matches:
     keep everything.
     """
 
-    def __init__(self, shape: Shape, pieces: Iterator[Piece], tally: Tally, *, live: bool) -> None:
+    def __init__(
+        self, shape: Shape, pieces: Iterator[Piece], account: Account, *, live: bool
+    ) -> None:
         self.shape = shape
         self._more: Iterator[Piece] | None = pieces
         self._kept: list[Piece] = []
-        self._tally = tally
+        self._account = account
         self._given_out = 0
         self._freed = False
         if not live:
@@ -115,17 +136,24 @@ class Matches:
     @property
     def late(self) -> pa.Table:
         """Events that came too late to take part."""
-        return self._keep_all()[-1].stream.late
+        self._keep_all()
+        return pa.concat_tables(self._account.late, promote_options="permissive")
+
+    @property
+    def aside(self) -> list[Aside]:
+        """Events that could not take part, each with the reason."""
+        self._keep_all()
+        return self._account.aside
 
     @property
     def stats(self) -> dict[str, int]:
         """How many events, matches and late events there were, and NULLs from arithmetic."""
-        last = self._keep_all()[-1].stream
+        matches, account = self.count, self._account
         return {
-            "events": last.first + last.table.num_rows,
-            "matches": self.count,
-            "late": last.late.num_rows,
-            "nulls": self._tally.nulls,
+            "events": account.events,
+            "matches": matches,
+            "late": sum(each.num_rows for each in account.late),
+            "nulls": account.tally.nulls,
         }
 
     @property

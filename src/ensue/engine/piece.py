@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ class Shape:
     computed: Mapping[str, Mapping[str, Type]]
     """Computed variables and their columns; under '' the computed columns of SELECT."""
     partition: tuple[Path, ...]
+    time_path: Path | None
     totals: Mapping[str, Type] | None
     """The columns of SELECT count(*) …, or None for a query that lists matches."""
     positions_only: bool
@@ -139,9 +140,15 @@ class Piece:
     """Matches, or rows of totals, and the stretch of the stream that holds their events."""
 
     shape: Shape
-    stream: Stream = field(repr=False)
+    events: Callable[[], Stream] = field(repr=False)
+    """Puts the stretch together when somebody asks."""
     findings: Findings = field(repr=False)
     totals: Sequence[Row] = field(default=(), repr=False)
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The stretch of the stream that holds the events of the matches."""
+        return self.events()
 
     @property
     def count(self) -> int:

@@ -22,6 +22,7 @@ from ensue.logic.build import to_formula
 if TYPE_CHECKING:
     from ensue.automata.draw import Drawing
     from ensue.engine.match import Matches
+    from ensue.engine.session import Session
 
 Output = Literal["bindings", "positions"]
 
@@ -78,17 +79,47 @@ class Query:
             max_states: how many deterministic states the automaton may have (10,000).
             max_bytes: how much memory partial matches may take (4 GiB).
         """
-        if output not in ("bindings", "positions"):
-            raise ValueError(f"output must be 'bindings' or 'positions', not {output!r}")
         # Arrow is imported when the first events come, not by everyone who checks a query.
         from ensue.engine.evaluation import find_matches
         from ensue.engine.fast import Budgets
         from ensue.engine.stream import Options
 
         options = Options(type, time, time_unit, tiebreak, lateness)
-        positions_only = output == "positions"
+        positions_only = _positions_only(output)
         budgets = Budgets.of(max_states, max_bytes)
         return find_matches(self, events, options, positions_only=positions_only, budgets=budgets)
+
+    def open(
+        self,
+        type: str = "type",
+        time: str | None = None,
+        time_unit: str | None = None,
+        tiebreak: str | None = None,
+        lateness: int | str | timedelta | None = None,
+        output: Output = "bindings",
+        *,
+        on_error: Literal["raise", "aside"] = "raise",
+        max_states: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Session:
+        """Open a session: push events as they come, and get the matches that they complete.
+
+        Args are those of `run`, and:
+            on_error: 'aside' puts an event that cannot be read aside, with the reason, in
+                `session.aside`; 'raise' stops with an EventError and leaves the session as it was.
+
+        >>> session = compile("SELECT * FROM S WHERE A ; B").open()
+        >>> session.push({"type": "A"}).count, session.push({"type": "B"}).count
+        (0, 1)
+        """
+        from ensue.engine.fast import Budgets
+        from ensue.engine.lane import Manner
+        from ensue.engine.session import Session
+        from ensue.engine.stream import Options
+
+        options = Options(type, time, time_unit, tiebreak, lateness)
+        manner = Manner(_positions_only(output), Budgets.of(max_states, max_bytes))
+        return Session(self, options, manner, on_error)
 
     def explain(self) -> str:
         """Tell what the query becomes and what that means for its cost."""
@@ -106,6 +137,12 @@ class Query:
     def bind(self, schema: Schema, clock: Clock) -> BoundQuery:
         """Bind the query to what is known of some events."""
         return bind(self.tree, self.source, schema, self.params, clock)
+
+
+def _positions_only(output: Output) -> bool:
+    if output not in ("bindings", "positions"):
+        raise ValueError(f"output must be 'bindings' or 'positions', not {output!r}")
+    return output == "positions"
 
 
 def _told(value: Any) -> str:

@@ -31,7 +31,8 @@ class Place:
         EventError("row 13 of Trades, column 'price': too high")
         """
         column = f", column {show(self.column)}" if self.depth else ""
-        return EventError(f"{self.before}{self.numbers[index]}{self.after}{column}: {problem}")
+        sentence = f"{self.before}{self.numbers[index]}{self.after}{column}: {problem}"
+        return EventError(sentence, index)
 
 
 def show(value: object) -> str:

@@ -98,6 +98,8 @@ class Reference:
 
     stream: Sequence[Event]
     tally: Tally = field(default_factory=Tally)
+    opens: bool = True
+    """Whether the first event here is the first of the (sub)stream, not just the first kept."""
     _known: dict[int, tuple[f.Formula, Meaning]] = field(default_factory=dict)
 
     def meaning(self, formula: f.Formula) -> Meaning:
@@ -156,6 +158,8 @@ class Reference:
                 return {self._aggregated(c, formula) for c in self.meaning(inner)}
             case f.Project(formula=inner, variables=names):
                 return {projected(c, names) for c in self.meaning(inner)}
+            case f.Select(strategy="START") if not self.opens:
+                return ()
             case f.Select(formula=inner, strategy=strategy):
                 return select(self.meaning(inner), strategy)
 
@@ -355,35 +359,48 @@ class Answer:
 def answer(plan: Plan, stream: Sequence[Event]) -> Answer:
     """Evaluate a query on a whole stream."""
     tally = Tally()
-    substreams = _partition(plan, stream)
-    references = {
-        key: Reference([stream[i] for i in positions], tally)
-        for key, positions in substreams.items()
-    }
     found: list[Found] = []
-    for key, positions in substreams.items():
-        complex_events: Iterable[ComplexEvent] = references[key].meaning(plan.formula)
-        if plan.positions_only:
-            complex_events = {support_only(c) for c in complex_events}
-        found += [
-            Found(key, _translated(c, positions))
-            for c in complex_events
-            if _within(c, plan.window, references[key].stream)
-        ]
-    found.sort(key=lambda each: (each.match.end, -each.match.start, _order(each.match)))
-    found = _consumed(found, plan.consume)
+    for key, positions in partition(plan, stream).items():
+        found += found_in(plan, key, positions, Reference([stream[i] for i in positions], tally))
+    found = consumed(in_order(found), plan.consume, forgotten_nothing())
     if plan.totals is None:
-        return Answer(_limited(found, plan.limit), [], tally)
-    return Answer([], _rows(plan, plan.totals, found, stream, tally), tally)
+        return Answer(limited(found, plan.limit), [], tally)
+    gathering = Gathering(plan, plan.totals)
+    gathering.add(found, Reference(stream, tally))
+    return Answer([], gathering.take(None), tally)
 
 
-def _partition(plan: Plan, stream: Sequence[Event]) -> dict[tuple[Value, ...], list[int]]:
+def partition(plan: Plan, stream: Sequence[Event]) -> dict[tuple[Value, ...], list[int]]:
+    """Split a stream by its partition attributes; events with a NULL there are left out."""
     substreams: dict[tuple[Value, ...], list[int]] = defaultdict(list)
     for i, event in enumerate(stream):
         key = tuple(event.value(path) for path in plan.partition)
         if None not in key:
             substreams[key].append(i)
     return substreams
+
+
+def found_in(
+    plan: Plan,
+    key: tuple[Value, ...],
+    positions: Sequence[int],
+    reference: Reference,
+    since: int = 0,
+) -> list[Found]:
+    """Return the matches in a substream that end at its event number `since` or later."""
+    complex_events: Iterable[ComplexEvent] = reference.meaning(plan.formula)
+    if plan.positions_only:
+        complex_events = {support_only(c) for c in complex_events}
+    return [
+        Found(key, _translated(c, positions))
+        for c in complex_events
+        if c.end >= since and _within(c, plan.window, reference.stream)
+    ]
+
+
+def in_order(found: Iterable[Found]) -> list[Found]:
+    """Sort matches by their ends, the latest start first."""
+    return sorted(found, key=lambda each: (each.match.end, -each.match.start, _order(each.match)))
 
 
 def support_only(c: ComplexEvent) -> ComplexEvent:
@@ -399,7 +416,7 @@ def _within(c: ComplexEvent, window: Window | None, stream: Sequence[Event]) -> 
     return stream[c.end].time - stream[c.start].time <= window.size
 
 
-def _translated(c: ComplexEvent, positions: list[int]) -> ComplexEvent:
+def _translated(c: ComplexEvent, positions: Sequence[int]) -> ComplexEvent:
     """Give positions of a substream as those of the whole stream."""
     return ComplexEvent(
         positions[c.start],
@@ -414,11 +431,19 @@ def _order(c: ComplexEvent) -> tuple[Any, ...]:
     return sorted(c.bindings), sorted((name, y.place, y.end, repr(y)) for name, y in c.computed)
 
 
-def _consumed(found: list[Found], consume: str) -> list[Found]:
+Forgotten = dict[tuple[Value, ...], int]
+"""Up to where everything is forgotten, by key."""
+
+
+def forgotten_nothing() -> Forgotten:
+    """Begin with nothing forgotten."""
+    return defaultdict(lambda: -1)
+
+
+def consumed(found: list[Found], consume: str, forgotten: Forgotten) -> list[Found]:
     """Forget, at each event that completes a match, everything up to it."""
     if consume == "NONE":
         return found
-    forgotten: dict[tuple[Value, ...], int] = defaultdict(lambda: -1)
     kept: list[Found] = []
     for end, group in groupby(found, key=lambda each: each.match.end):
         completed = list(group)
@@ -430,7 +455,8 @@ def _consumed(found: list[Found], consume: str) -> list[Found]:
     return kept
 
 
-def _limited(found: list[Found], limit: int | None) -> list[Found]:
+def limited(found: list[Found], limit: int | None) -> list[Found]:
+    """Keep the first matches of each completing event."""
     if limit is None:
         return found
     return [
@@ -440,29 +466,54 @@ def _limited(found: list[Found], limit: int | None) -> list[Found]:
     ]
 
 
-def _rows(
-    plan: Plan, totals: Totals, found: list[Found], stream: Sequence[Event], tally: Tally
-) -> list[Row]:
-    """Gather matches by completing event, or by interval, and total them up."""
-    whole = Reference(stream, tally)
-    groups: dict[tuple[Any, ...], list[Found]] = defaultdict(list)
-    for each in found:
-        time = stream[each.match.end].time
-        if plan.every is None:
-            groups[each.match.end, time, each.key].append(each)
-        else:
-            number = time * plan.every.unit // plan.every.length
-            start = number * plan.every.length // plan.every.unit
-            groups[number, start, each.key].append(each)
-    return [
-        Row(group[0].match.end, time, _totals(totals, group, whole))
-        for (_, time, _), group in groups.items()
-    ]
+@dataclass(slots=True)
+class Group:
+    """Matches of one completing event or interval: how many, and the values they bind."""
+
+    event: int
+    time: int
+    number: int
+    """Of the interval; of the event where there is none."""
+    count: int = 0
+    values: dict[str, list[Value]] = field(default_factory=dict)
 
 
-def _totals(totals: Totals, group: list[Found], whole: Reference) -> dict[str, Value]:
-    result: dict[str, Value] = {totals.count: len(group)}
-    for column in totals.columns:
-        values = [value for each in group for value in whole.column_values(each.match, column)]
-        result[column.name] = aggregate(column.function, values)
-    return {name: result[name] for name in totals.order}
+@dataclass(slots=True)
+class Gathering:
+    """Rows of count(*) in the making, by completing event or by interval, and by key."""
+
+    plan: Plan
+    totals: Totals
+    groups: dict[tuple[Any, ...], Group] = field(default_factory=dict)
+
+    def add(self, found: list[Found], whole: Reference) -> None:
+        """Count matches, and gather what they bind."""
+        every = self.plan.every
+        for each in found:
+            end = each.match.end
+            number, time = end, whole.stream[end].time
+            if every is not None:
+                number = time * every.unit // every.length
+                time = number * every.length // every.unit
+            group = self.groups.setdefault((number, each.key), Group(end, time, number))
+            group.count += 1
+            for column in self.totals.columns:
+                values = group.values.setdefault(column.name, [])
+                values += whole.column_values(each.match, column)
+
+    def take(self, before: int | None) -> list[Row]:
+        """Return the rows that are complete when time has reached `before` (None: all)."""
+        every = self.plan.every
+        ready = list(self.groups.items())
+        if every is not None and before is not None:
+            now = before * every.unit // every.length
+            ready = [(key, group) for key, group in ready if group.number < now]
+        for key, _ in ready:
+            del self.groups[key]
+        return [Row(group.event, group.time, self._totals(group)) for _, group in ready]
+
+    def _totals(self, group: Group) -> dict[str, Value]:
+        result: dict[str, Value] = {self.totals.count: group.count}
+        for column in self.totals.columns:
+            result[column.name] = aggregate(column.function, group.values.get(column.name, []))
+        return {name: result[name] for name in self.totals.order}

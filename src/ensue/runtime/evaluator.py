@@ -413,6 +413,12 @@ class Evaluator:
             first = max(first, int(alive))
         return int(self.graph.start_position[first]) if first < starts else otherwise
 
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes there are, and how many bytes all arrays take."""
+        arrays = (*self.graph, *self.slots, *self.hits)
+        return int(self.counters[NODES]), sum(each.nbytes for each in arrays)
+
     def live_keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""
         return np.flatnonzero(self.slots.heads != NOTHING)

@@ -1,0 +1,165 @@
+"""The evaluation by definition, stretch by stretch: exact for every query, and slow.
+
+It keeps the events that a match which ends later may need: those of the window. Whatever ends at
+a new event is found anew among them by the reference.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from ensue.analysis.expressions import Value
+from ensue.engine.findings import Listed
+from ensue.engine.recogniser import NOTHING, Outcome
+from ensue.engine.stream import Stream
+from ensue.engine.values import to_events
+from ensue.errors import CeqlWarning
+from ensue.logic import formula as f
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import (
+    Event,
+    Forgotten,
+    Found,
+    Gathering,
+    Plan,
+    Reference,
+    consumed,
+    forgotten_nothing,
+    found_in,
+    in_order,
+    limited,
+    partition,
+)
+
+_MANY = 1_000
+"""On so many events, an evaluation by definition deserves a warning."""
+
+_BYTES = 400
+"""About what an event takes here."""
+
+
+@dataclass(slots=True)
+class ByDefinition:
+    """The state of a query that is evaluated by definition."""
+
+    plan: Plan
+    tally: Tally = field(default_factory=Tally)
+    warns: bool = True
+    forgotten: Forgotten = field(default_factory=forgotten_nothing)
+    begun: set[tuple[Value, ...]] = field(default_factory=set)
+    """The keys whose first event is not kept any more, where START asks for it."""
+    gathering: Gathering | None = field(init=False)
+    _positions: list[int] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
+    _now: int | None = None
+    _read: int = 0
+
+    def __post_init__(self) -> None:
+        totals = self.plan.totals
+        self.gathering = None if totals is None else Gathering(self.plan, totals)
+
+    def check(self, stream: Stream) -> None:
+        """Take all values."""
+
+    def push(self, stream: Stream) -> Outcome:
+        """Find what ends at the events of a stretch."""
+        if not len(stream.times):
+            return NOTHING
+        self._warn(len(stream.times))
+        since = len(self._events)
+        self._positions += range(stream.first, stream.first + len(stream.times))
+        self._events += to_events(stream)
+        self._now = int(stream.times[-1])
+        found: list[Found] = []
+        for key, own in partition(self.plan, self._events).items():
+            if own[-1] < since:
+                continue
+            first_new = next(number for number, i in enumerate(own) if i >= since)
+            events = [self._events[i] for i in own]
+            reference = Reference(events, self.tally, key not in self.begun)
+            positions = [self._positions[i] for i in own]
+            found += found_in(self.plan, key, positions, reference, first_new)
+        found = consumed(in_order(found), self.plan.consume, self.forgotten)
+        if self.gathering is None:
+            outcome = Outcome(Listed(limited(found, self.plan.limit)))
+        else:
+            kept: Any = dict(zip(self._positions, self._events, strict=True))
+            self.gathering.add(found, Reference(kept, self.tally))
+            outcome = Outcome(NOTHING.findings, self.gathering.take(self._now))
+        self._trim()
+        return outcome
+
+    def _warn(self, events: int) -> None:
+        before, self._read = self._read, self._read + events
+        if self.warns and before <= _MANY < self._read:
+            warnings.warn(
+                f"this query is evaluated by definition, which is slow on {self._read:,} events; "
+                "explain() says why",
+                CeqlWarning,
+                stacklevel=_depth(),
+            )
+
+    def advance(self, time: int) -> Outcome:
+        """Let time pass: intervals are over, events leave the window."""
+        self._now = time if self._now is None else max(time, self._now)
+        self._trim()
+        if self.gathering is None:
+            return NOTHING
+        return Outcome(NOTHING.findings, self.gathering.take(self._now))
+
+    def finish(self) -> Outcome:
+        """Hand out the intervals that are not over yet."""
+        if self.gathering is None:
+            return NOTHING
+        return Outcome(NOTHING.findings, self.gathering.take(None))
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position that is kept, or that a row of totals names."""
+        groups = [] if self.gathering is None else self.gathering.groups.values()
+        return min([*self._positions[:1], *(group.event for group in groups), next_position])
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many events are kept, and about how many bytes they take."""
+        return len(self._events), len(self._events) * _BYTES
+
+    def _trim(self) -> None:
+        """Let go of events that no match to come can start at."""
+        window = self.plan.window
+        if window is None or self._now is None:
+            return
+        substreams = partition(self.plan, self._events)
+        kept: set[int] = set()
+        for key, own in substreams.items():
+            if window.kind == "events":
+                first = max(len(own) - window.size, 0)
+            else:
+                edge = self._now - window.size
+                first = next(
+                    (n for n, i in enumerate(own) if self._events[i].time >= edge), len(own)
+                )
+            if first and self._asks_start:
+                self.begun.add(key)
+            kept.update(own[first:])
+        self._positions = [p for i, p in enumerate(self._positions) if i in kept]
+        self._events = [event for i, event in enumerate(self._events) if i in kept]
+        earliest = self._positions[0] if self._positions else self._read
+        for key, end in list(self.forgotten.items()):
+            if end < earliest:
+                del self.forgotten[key]
+
+    @property
+    def _asks_start(self) -> bool:
+        every = f.subformulas(self.plan.formula)
+        return any(isinstance(each, f.Select) and each.strategy == "START" for each in every)
+
+
+def _depth() -> int:
+    """Return how many frames the caller's warning is away from the user's code."""
+    depth, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ensue."):
+        depth, frame = depth + 1, frame.f_back
+    return depth + 1

@@ -1,0 +1,322 @@
+"""What is pushed, read as columns that keep their types.
+
+The first rows fix the type of a column, unless a schema was declared; later values are converted
+where nothing is lost, and are an error that names column and row where something would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import OPEN, Schema
+from ensue.engine.stream import (
+    Loaded,
+    Options,
+    declared_columns,
+    read_table,
+    types_of,
+)
+from ensue.errors import EventError
+from ensue.io.events import open_events
+from ensue.io.kinds import kind_of_type
+from ensue.io.places import show
+
+Fields = dict[str, pa.DataType]
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """An event that could not take part, and why."""
+
+    event: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read from one push, before it is applied."""
+
+    loaded: Loaded
+    fields: Fields
+    """The types of all columns from now on."""
+    aside: tuple[Aside, ...] = ()
+
+
+def load(
+    events: object, sources: Sequence[str], options: Options, declared: Schema = OPEN
+) -> Loaded:
+    """Read events, or {stream: events}, into one table."""
+    intake = Intake(sources, options, declared)
+    read = intake.merge(events) if isinstance(events, Mapping) else intake.read(events)
+    return read.loaded
+
+
+@dataclass(slots=True)
+class Intake:
+    """Reads events; `fields` has the types of the columns that have come so far."""
+
+    sources: Sequence[str]
+    options: Options
+    declared: Schema
+    lenient: bool = False
+    """Put rows that cannot be read aside instead of stopping."""
+    fields: Fields = field(default_factory=dict)
+    _same: pa.Schema | None = None
+    """The columns of the last batch, where nothing had to be done about them."""
+
+    def read(self, events: object) -> Read:
+        """Read events, a single one, or {stream: events}; nothing changes until `keep`."""
+        streams = self._streams(events)
+        if streams is not None:
+            return self.merge(streams)
+        aside: list[Aside] = []
+        if isinstance(events, Mapping):
+            events = [events]
+        table, closed = self._table(events, None, aside)
+        table, fields = self._conformed(table, self.fields, aside)
+        types = types_of(table, self.sources, self.options)
+        return Read(Loaded(table, closed, types, None), fields, tuple(aside))
+
+    def batches(self, events: object) -> Iterator[Read] | None:
+        """Read events that come bit by bit as such; None for those that are there as a whole."""
+        lazy = isinstance(events, str | PathLike | Iterator) or hasattr(events, "read_next_batch")
+        if not lazy or isinstance(events, Mapping):
+            return None
+        return self._batches(events)
+
+    def _batches(self, events: object) -> Iterator[Read]:
+        source = open_events(events, types=declared_columns(self.declared))
+        none = True
+        for batch in source.batches:
+            none = False
+            table = pa.Table.from_batches([batch])
+            aside: list[Aside] = []
+            table, fields = self._conformed(table, self.fields, aside)
+            types = types_of(table, self.sources, self.options)
+            yield Read(Loaded(table, source.closed, types, None), fields, tuple(aside))
+        if none:
+            table = source.schema.empty_table()
+            types = types_of(table, self.sources, self.options)
+            yield Read(Loaded(table, source.closed, types, None), self.fields)
+
+    def keep(self, read: Read) -> None:
+        """Remember the types of the columns of a push that was applied."""
+        self.fields = read.fields
+
+    def _streams(self, events: object) -> Mapping[str, object] | None:
+        """Tell {stream: events} from a single event that is a dict."""
+        if not isinstance(events, Mapping):
+            return None
+        several = [each for each in events.values() if _is_several(each)]
+        named = bool(events) and all(name in self.sources for name in events)
+        if not several and not (named and all(isinstance(e, Mapping) for e in events.values())):
+            return None
+        unknown = [name for name in events if name not in self.sources]
+        if unknown:
+            raise EventError(
+                f"the stream '{unknown[0]}' is not among the streams of FROM; FROM has "
+                f"{', '.join(self.sources)}"
+            )
+        return events
+
+    def merge(self, events: Mapping[str, object]) -> Read:
+        """Read several streams, in the order of FROM."""
+        tables, types, streams = [], [], []
+        aside: list[Aside] = []
+        fields, closed = self.fields, True
+        for number, name in enumerate(self.sources):
+            if name not in events:
+                continue
+            table, fixed = self._table(events[name], name, aside)
+            closed = closed and fixed
+            table, fields = self._conformed(table, fields, aside)
+            tables.append(table)
+            types += types_of(table, [name], self.options).chunks
+            streams.append(np.full(table.num_rows, number, np.int32))
+        whole = pa.concat_tables(tables, promote_options="permissive")
+        loaded = Loaded(
+            whole,
+            closed,
+            pa.chunked_array([chunk.cast(_NAMES) for chunk in types], _NAMES).unify_dictionaries(),
+            np.concatenate(streams),
+        )
+        return Read(loaded, fields, tuple(aside))
+
+    # columns
+
+    def _table(
+        self, events: object, stream: str | None, aside: list[Aside]
+    ) -> tuple[pa.Table, bool]:
+        columns = declared_columns(self.declared)
+        if not self.lenient or _is_columnar(events) or not isinstance(events, Iterable):
+            return read_table(events, stream, columns)
+        rows = list(events)
+        try:
+            return read_table(rows, stream, columns)
+        except EventError:
+            pass
+        fields, tables = self.fields, []
+        for first in range(0, len(rows), _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            table = _without_bad_rows(some, stream, columns, aside)
+            table, fields = self._conformed(table, fields, aside)
+            tables.append(table)
+        return pa.concat_tables(tables, promote_options="permissive"), False
+
+    def _conformed(
+        self, table: pa.Table, known: Fields, aside: list[Aside]
+    ) -> tuple[pa.Table, Fields]:
+        """Give every column the type that it has had so far."""
+        if self._same is not None and known is self.fields and table.schema.equals(self._same):
+            return table, known
+        fields = dict(known)
+        arrays: list[pa.ChunkedArray] = []
+        bad: dict[int, str] = {}
+        for column in table.schema:
+            array = table.column(column.name)
+            held = fields.get(column.name)
+            if held is not None and not pa.types.is_null(held) and held != column.type:
+                array = _converted(array, held, column.name, bad, stop=not self.lenient)
+            fields[column.name] = _wider(held, array.type)
+            arrays.append(array)
+        conformed = pa.Table.from_arrays(arrays, names=table.column_names)
+        if bad:
+            for row, reason in sorted(bad.items()):
+                aside.append(Aside(table.slice(row, 1).to_pylist()[0], reason))
+            good = np.setdiff1d(np.arange(table.num_rows), list(bad))
+            conformed = conformed.take(good)
+        elif conformed.schema.equals(table.schema):
+            self._same = table.schema if fields == self.fields else None
+            return table, self.fields if fields == self.fields else fields
+        return conformed, fields
+
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+
+
+_AT_ONCE = 256
+"""So many rows are read again for each of them that is bad."""
+
+
+def _is_several(value: object) -> bool:
+    """Tell many events from a value of one."""
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    return isinstance(value, Iterable | PathLike) or _is_columnar(value)
+
+
+def _is_columnar(events: object) -> bool:
+    if isinstance(events, str | PathLike) or hasattr(events, "read_next_batch"):
+        return True
+    return hasattr(events, "__arrow_c_stream__") or hasattr(events, "columns")
+
+
+def _without_bad_rows(
+    rows: list[object], stream: str | None, columns: Fields, aside: list[Aside]
+) -> pa.Table:
+    """Read rows; put each that does not go with those before it aside."""
+    while True:
+        try:
+            return read_table(rows, stream, columns)[0]
+        except EventError as error:
+            if error.row is None:
+                raise
+            aside.append(Aside(rows[error.row], str(error)))
+            rows = rows[: error.row] + rows[error.row + 1 :]
+
+
+def _wider(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:
+    """Return the type of a column from now on: structs may get new fields."""
+    if held is None or pa.types.is_null(held):
+        return found
+    if not pa.types.is_struct(held) or not pa.types.is_struct(found):
+        return held
+    fields = {field.name: field.type for field in held}
+    for each in found:
+        fields[each.name] = _wider(fields.get(each.name), each.type)
+    return pa.struct(list(fields.items()))
+
+
+def _converted(
+    column: pa.ChunkedArray, held: pa.DataType, name: str, bad: dict[int, str], *, stop: bool
+) -> pa.ChunkedArray:
+    """Convert a column to the type it has had, where nothing is lost."""
+    if pa.types.is_struct(held) and pa.types.is_struct(column.type):
+        return _converted_struct(column, held, name, bad, stop=stop)
+    kinds = kind_of_type(column.type), kind_of_type(held)
+    if kinds[0] == kinds[1] or kinds[0] == "null" or kinds in _LOSSLESS:
+        try:
+            return _cast(column, held)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    return _converted_rows(column, held, name, kinds, bad, stop=stop)
+
+
+_LOSSLESS = {("int", "double"), ("int", "decimal"), ("double", "int"), ("decimal", "double")}
+"""Kinds whose values may fit, value by value."""
+
+
+def _cast(column: pa.ChunkedArray, held: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(held) and not pa.types.is_dictionary(column.type):
+        return column.cast(held.value_type).dictionary_encode().cast(held)
+    cast = column.cast(held)
+    if pa.types.is_integer(column.type) and pa.types.is_floating(held):
+        changed = pc.any(pc.not_equal(cast.cast(column.type, safe=False), column))
+        if changed.as_py():
+            raise pa.ArrowInvalid("integers that are no doubles")
+    return cast
+
+
+def _converted_rows(
+    column: pa.ChunkedArray,
+    held: pa.DataType,
+    name: str,
+    kinds: tuple[str, str],
+    bad: dict[int, str],
+    *,
+    stop: bool,
+) -> pa.ChunkedArray:
+    """Convert value by value, and say which ones do not fit."""
+    values: list[Any] = []
+    for row, value in enumerate(column.to_pylist()):
+        converted = None
+        if value is not None and value == value:
+            try:
+                if kinds[0] != kinds[1] and kinds not in _LOSSLESS:
+                    raise pa.ArrowInvalid("another kind")
+                converted = _cast(pa.chunked_array([pa.array([value], column.type)]), held)[0]
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                reason = (
+                    f"row {row}, column {show(name)}: {show(value)} is of type {kinds[0]}, but "
+                    f"the column is of type {kinds[1]} since the first events; give it one type, "
+                    "or declare one that holds both"
+                )
+                if stop:
+                    raise EventError(reason) from None
+                bad.setdefault(row, reason)
+        values.append(None if converted is None else converted.as_py())
+    return pa.chunked_array([pa.array(values, held)], held)
+
+
+def _converted_struct(
+    column: pa.ChunkedArray, held: pa.DataType, name: str, bad: dict[int, str], *, stop: bool
+) -> pa.ChunkedArray:
+    fields = {field.name: field.type for field in held}
+    arrays: dict[str, pa.Array] = {}
+    for each in column.type:
+        inner = pc.struct_field(column, each.name)
+        known = fields.get(each.name)
+        if known is not None and known != each.type and not pa.types.is_null(known):
+            inner = _converted(inner, known, f"{name}.{each.name}", bad, stop=stop)
+        arrays[each.name] = inner.combine_chunks()
+    mask = column.is_null().combine_chunks()
+    return pa.chunked_array(
+        [pa.StructArray.from_arrays(list(arrays.values()), list(arrays), mask=mask)]
+    )

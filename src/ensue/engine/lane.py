@@ -1,0 +1,222 @@
+"""A lane: one stream of events, in one order, and the queries that read it.
+
+A push goes in two steps, so that one that fails changes nothing: `prepare` reads and checks,
+`apply` takes over. From the first rows on the queries are bound to the columns that they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.engine.fast import Budgets
+from ensue.engine.feed import Checked, Feed
+from ensue.engine.intake import Aside, Intake, Read
+from ensue.engine.piece import Piece, Shape
+from ensue.engine.program import bind_to, recogniser, shape_of
+from ensue.engine.query import Query
+from ensue.engine.recogniser import NOTHING, Outcome, Recogniser
+from ensue.engine.store import Store
+from ensue.engine.stream import Options, Stream
+from ensue.logic.evaluate import Tally
+from ensue.predicates.vectors import UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How queries are evaluated."""
+
+    positions_only: bool = False
+    budgets: Budgets = field(default_factory=Budgets)
+    by_definition: bool = False
+    compact_always: bool = False
+    warns: bool = True
+    """Say so when many events are evaluated by definition."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A query in a lane, bound to the columns of the events."""
+
+    query: Query
+    shape: Shape
+    recogniser: Recogniser
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A push that was read and checked, and nothing more."""
+
+    read: Read
+    feed: Feed
+    members: dict[str, Member]
+    checked: Checked
+
+    @property
+    def aside(self) -> tuple[Aside, ...]:
+        """Rows that cannot take part."""
+        return self.read.aside + self.checked.aside
+
+    @property
+    def late(self) -> pa.Table:
+        """Rows that came too late."""
+        return self.checked.late
+
+
+@dataclass(slots=True)
+class Lane:
+    """Queries on one stream, and what they share."""
+
+    queries: dict[str, Query]
+    options: Options
+    manner: Manner
+    lenient: bool = False
+    intake: Intake = field(init=False)
+    feed: Feed | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    store: Store = field(default_factory=Store)
+
+    def __post_init__(self) -> None:
+        one = next(iter(self.queries.values()))
+        sources = [word.text for word in one.tree.sources]
+        self.intake = Intake(sources, self.options, one.schema, self.lenient)
+
+    def prepare(self, events: object) -> Prepared:
+        """Read and check a push; nothing changes."""
+        return self.check(self.intake.read(events))
+
+    def check(self, read: Read, first_row: int = 0) -> Prepared:
+        """Check what was read; bind the queries where these are the first columns."""
+        feed, members = self.feed, self.members
+        if feed is None:
+            members = {name: self._member(query, read) for name, query in self.queries.items()}
+            feed = self._new_feed(members)
+        if self.lenient:
+            read = self._without_unsupported(read, feed, members)
+        checked = feed.check(read.loaded, first_row)
+        if feed.waits or len(members) > 1:
+            stretch = feed.stretch(checked)
+            for member in members.values():
+                member.recogniser.check(stretch)
+        return Prepared(read, feed, members, checked)
+
+    def _member(self, query: Query, read: Read) -> Member:
+        manner = self.manner
+        bound = bind_to(query, read.loaded, self.options)
+        tally = Tally()
+        return Member(
+            query,
+            shape_of(bound, query.fingerprint, manner.positions_only),
+            recogniser(
+                bound,
+                tally,
+                manner.budgets,
+                positions_only=manner.positions_only,
+                by_definition=manner.by_definition,
+                compact_always=manner.compact_always,
+                warns=manner.warns,
+            ),
+            tally,
+        )
+
+    def _new_feed(self, members: Mapping[str, Member]) -> Feed:
+        one = next(iter(members.values()))
+        return Feed(one.shape.time_path, self.options, self.intake.sources, self.lenient)
+
+    def _without_unsupported(self, read: Read, feed: Feed, members: Mapping[str, Member]) -> Read:
+        """Put rows with values that no register can hold aside."""
+        loaded = read.loaded
+        try:
+            self._try(feed, members, read)
+        except UnsupportedError:
+            aside, good = list(read.aside), []
+            for row in range(loaded.table.num_rows):
+                one = replace(read, loaded=loaded.take(np.array([row])))
+                try:
+                    self._try(feed, members, one)
+                    good.append(row)
+                except UnsupportedError as error:
+                    event = loaded.table.slice(row, 1).to_pylist()[0]
+                    reason = f"a condition compares values that a stream cannot keep ({error})"
+                    aside.append(Aside(event, reason))
+            return replace(read, loaded=loaded.take(np.array(good, np.int64)), aside=tuple(aside))
+        return read
+
+    def _try(self, feed: Feed, members: Mapping[str, Member], read: Read) -> None:
+        stretch = feed.stretch(
+            Checked(read.loaded, np.zeros(0, np.int64), read.loaded.table, (), 0)
+        )
+        for member in members.values():
+            member.recogniser.check(stretch)
+
+    def apply(self, prepared: Prepared) -> dict[str, list[Piece]]:
+        """Take over a push, and return what it completes."""
+        checked = prepared.checked
+        if self.feed is None and not checked.loaded.table.num_columns:
+            # Nothing came, not even columns: the first rows are still to come.
+            empty = prepared.feed.stretch(checked)
+            return {
+                name: [Piece(member.shape, lambda: empty, *NOTHING)]
+                for name, member in prepared.members.items()
+            }
+        self.feed, self.members = prepared.feed, prepared.members
+        feed = self.feed
+        self.intake.keep(prepared.read)
+        if feed.waits or checked.loaded.streams is not None:
+            return self._push(feed.add(checked), feed.watermark)
+        stretch = feed.stretch(checked)
+        found = self._push(stretch, None)
+        feed.add(checked, stretch)
+        return found
+
+    def advance(self, time: int) -> dict[str, list[Piece]]:
+        """Let time pass."""
+        assert self.feed is not None
+        return self._push(self.feed.advance(time), self.feed.watermark)
+
+    def finish(self) -> dict[str, list[Piece]]:
+        """Release what waits, and let all queries know that this was all."""
+        if self.feed is None:
+            return {}
+        found = self._push(self.feed.finish(), None)
+        for name, member in self.members.items():
+            outcome = member.recogniser.finish()
+            if outcome:
+                found[name].append(self._piece(member, outcome))
+        return found
+
+    def _push(self, stretch: Stream, watermark: int | None) -> dict[str, list[Piece]]:
+        """Let all queries read the next stretch, and know how far time has come."""
+        found: dict[str, list[Piece]] = {}
+        outcomes: dict[str, list[Outcome]] = {}
+        for name, member in self.members.items():
+            outcomes[name] = [member.recogniser.push(stretch)]
+            if watermark is not None:
+                later = member.recogniser.advance(watermark)
+                if later:
+                    outcomes[name].append(later)
+        self.store.add(stretch)
+        for name, member in self.members.items():
+            found[name] = [self._piece(member, outcome) for outcome in outcomes[name]]
+        self._forget(stretch.first + len(stretch.times))
+        return found
+
+    def _piece(self, member: Member, outcome: Outcome) -> Piece:
+        if outcome:
+            return Piece(member.shape, self.store.view(), *outcome)
+        newest = self.store.newest
+        return Piece(member.shape, lambda: newest, *outcome)
+
+    def _forget(self, next_position: int) -> None:
+        if self.store.has_grown:
+            every = (each.recogniser.first_needed(next_position) for each in self.members.values())
+            self.store.forget_before(min(every))
+
+    @property
+    def released(self) -> int:
+        """How many events have got a position."""
+        return 0 if self.feed is None else self.feed.next_position

@@ -1,0 +1,135 @@
+"""From a bound query to what evaluates it, and to what its matches look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ensue.analysis.bound import BoundQuery
+from ensue.analysis.context import Clock
+from ensue.analysis.schema import OPEN
+from ensue.analysis.types import Type
+from ensue.analysis.variables import Variables
+from ensue.automata.build import Compiled, NotUnaryError, compile_formula
+from ensue.engine import fast
+from ensue.engine.definition import ByDefinition
+from ensue.engine.fast import Budgets, Fast
+from ensue.engine.piece import Shape
+from ensue.engine.query import Query
+from ensue.engine.recogniser import Recogniser
+from ensue.engine.refine import Refinement, peel
+from ensue.engine.stream import Loaded, Options, check_declared, time_path
+from ensue.logic.build import SELECTED, to_formula
+from ensue.logic.evaluate import Tally
+from ensue.logic.formula import Project, Select, is_unary
+from ensue.logic.reference import Plan
+
+
+def bind_to(query: Query, loaded: Loaded, options: Options) -> BoundQuery:
+    """Bind a query to the columns of some events."""
+    declared = query.schema
+    schema = loaded.schema() if declared is OPEN else check_declared(declared, loaded)
+    column = None
+    if options.time is not None:
+        # Of no events at all, nobody knows whether they have the column.
+        known = loaded.table.num_columns > 0
+        column = time_path(options.time, loaded.table) if known else (options.time,)
+    return query.bind(schema, Clock(column, options.time_unit, known=True))
+
+
+def recogniser(
+    bound: BoundQuery,
+    tally: Tally,
+    budgets: Budgets,
+    *,
+    positions_only: bool,
+    by_definition: bool = False,
+    compact_always: bool = False,
+    warns: bool = True,
+) -> Recogniser:
+    """Return what evaluates a query: the kernels, or the definition where they do not reach."""
+    ready = None if by_definition else compiled(bound, positions_only)
+    if ready is None:
+        return ByDefinition(plan_of(bound, positions_only), tally, warns)
+    machine, refinement = ready
+    return Fast(machine, bound, budgets, tally, refinement, compact_always)
+
+
+def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinement | None] | None:
+    """Return the machine of a query and what is left to do on enumeration; None: no machine.
+
+    Over conditions between events, projections and strategies at the top are left for later.
+    """
+    if bound.totals is not None:
+        return None
+    formula = to_formula(bound)
+    operators: tuple[Project | Select, ...] = ()
+    if not is_unary(formula):
+        formula, operators = peel(formula)
+
+    def type_of(path: tuple[str, ...]) -> Type:
+        if path == ("type",):
+            return Type.UNKNOWN
+        return bound.schema.type_of(path, None) or Type.UNKNOWN
+
+    try:
+        ready = compile_formula(formula, type_of)
+    except NotUnaryError:
+        return None
+    if operators or ready.hides or (positions_only and ready.plan.registers):
+        return ready, Refinement(operators, positions_only, bound.limit)
+    return (fast.positions_only(ready) if positions_only else ready), None
+
+
+def plan_of(bound: BoundQuery, positions_only: bool) -> Plan:
+    """Return what a query asks for, for the evaluation by definition."""
+    return Plan(
+        to_formula(bound),
+        bound.partition,
+        bound.window,
+        bound.consume,
+        bound.limit,
+        bound.totals,
+        bound.every,
+        positions_only,
+    )
+
+
+def shape_of(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape:
+    """Work out which variables and columns the matches of a query have."""
+    known = Variables(dict(bound.column_types))
+    pattern = bound.tree.pattern
+    computed: dict[str, Any] = known.computed(pattern)
+    names = [name for atom in known.atoms(pattern) for name in sorted(atom.variables)]
+    variables: dict[str, Any] = dict.fromkeys(names)
+    if bound.shown is not None:
+        variables = {name: paths for name, paths in bound.shown.items() if name not in computed}
+        computed = {
+            name: _of_interest(each, bound.shown[name])
+            for name, each in computed.items()
+            if name in bound.shown
+        }
+    if bound.columns:
+        computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
+    if positions_only:
+        variables, computed = {}, {}
+    totals = None
+    if bound.totals is not None:
+        totals = {name: bound.selected_types[name] for name in bound.totals.order}
+    return Shape(
+        fingerprint,
+        variables,
+        computed,
+        bound.partition,
+        bound.clock.column,
+        totals,
+        positions_only,
+    )
+
+
+def _of_interest(
+    columns: Mapping[str, Type], paths: tuple[tuple[str, ...], ...] | None
+) -> Mapping[str, Type]:
+    if paths is None:
+        return columns
+    return {".".join(path): columns[".".join(path)] for path in paths}

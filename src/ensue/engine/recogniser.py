@@ -1,0 +1,46 @@
+"""What every way to evaluate a query offers to a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from ensue.engine.findings import Findings, Listed
+from ensue.engine.stream import Stream
+from ensue.logic.reference import Row
+
+
+class Outcome(NamedTuple):
+    """What some events completed: matches, or rows of totals."""
+
+    findings: Findings
+    totals: Sequence[Row] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.findings) or bool(self.totals)
+
+
+NOTHING = Outcome(Listed([]))
+
+
+class Recogniser(Protocol):
+    """The state of a query on a stream, pushed stretch after stretch."""
+
+    def check(self, stream: Stream) -> None:
+        """Raise UnsupportedError for values that `push` could not take; change nothing."""
+
+    def push(self, stream: Stream) -> Outcome:
+        """Read a stretch of the stream and return what it completes."""
+
+    def advance(self, time: int) -> Outcome:
+        """Know that no event before this time will come, and return what that completes."""
+
+    def finish(self) -> Outcome:
+        """Know that no event will come at all, and return what that completes."""
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position whose event may still be asked for."""
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes (or events) are kept for partial matches, and their bytes."""

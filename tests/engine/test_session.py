@@ -1,0 +1,336 @@
+"""Sessions: what is pushed, what comes back, what is kept, what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import ensue
+
+SEQUENCE = "SELECT * FROM S WHERE A ; B WITHIN 5 [t]"
+
+
+def events(words: str, times: list[int] | None = None) -> list[dict[str, Any]]:
+    """Spell events: types, at the times given or one after the other."""
+    kinds = words.split()
+    return [{"type": k, "t": t} for k, t in zip(kinds, times or range(len(kinds)), strict=True)]
+
+
+def opened(text: str = SEQUENCE, **options: Any) -> ensue.Session:
+    return ensue.compile(text).open(**options)
+
+
+# pushing
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda rows: rows,
+        lambda rows: iter(rows),
+        lambda rows: pa.Table.from_pylist(rows),
+        lambda rows: pa.Table.from_pylist(rows).to_batches()[0],
+        lambda rows: pa.Table.from_pylist(rows).to_reader(),
+        lambda rows: pa.Table.from_pylist(rows).to_pandas(),
+    ],
+    ids=["list", "iterator", "table", "batch", "reader", "pandas"],
+)
+def test_whatever_can_be_run_can_be_pushed(wrapped: Any) -> None:
+    session = opened()
+    assert session.push(wrapped(events("A C"))).count == 0
+    found = session.push(wrapped(events("B B", [2, 6])))
+    assert [(m.start, m.end) for m in found] == [(0, 2)]
+    assert session.finish().count == 0
+
+
+def test_a_single_event_is_a_dict() -> None:
+    session = opened()
+    assert [session.push(event).count for event in events("A B C B")] == [0, 1, 0, 1]
+
+
+def test_nothing_can_be_pushed_before_and_between_events() -> None:
+    session = opened()
+    assert session.push([]).to_arrow().num_rows == 0
+    session.push(events("A"))
+    assert session.push([]).count == 0
+    assert session.push(events("B", [1])).count == 1
+
+
+def test_a_match_hands_back_its_events_however_long_ago_they_came() -> None:
+    session = opened("SELECT * FROM S WHERE A AS a ; B AS b")
+    session.push([{"type": "A", "name": "first"}])
+    for _ in range(100):
+        session.push([{"type": "C", "name": "other"}] * 50)
+    (match,) = session.push([{"type": "B", "name": "last"}])
+    assert match.events("a") == [{"type": "A", "name": "first"}]
+    assert (match.start, match.end) == (0, 5001)
+
+
+def test_matches_outlive_what_is_pushed_later() -> None:
+    session = opened()
+    session.push(events("A A"))
+    found = session.push(events("B", [2]))
+    for time in range(3, 5000, 100):
+        session.push(events("A B " * 50, list(range(time, time + 100))))
+    assert found.to_arrow(events=True).column("A").to_pylist() == [
+        [{"type": "A", "t": 1}],
+        [{"type": "A", "t": 0}],
+    ]
+
+
+def test_rows_that_no_partial_match_needs_are_not_kept() -> None:
+    session = opened()
+    for time in range(0, 20_000, 100):
+        session.push(events("A C " * 50, list(range(time, time + 100))))
+    assert session.stats["rows"] < 500
+
+
+def test_nothing_can_be_pushed_after_the_end() -> None:
+    session = opened()
+    session.push(events("A"))
+    session.finish()
+    for late_call in (
+        lambda: session.push(events("B")),
+        session.finish,
+        lambda: session.advance(9),
+    ):
+        with pytest.raises(ensue.EventError, match="finished"):
+            late_call()
+
+
+def test_a_session_may_end_before_it_began() -> None:
+    assert opened(time="t").finish().count == 0
+
+
+# types
+
+
+def test_the_first_events_fix_the_types_of_columns() -> None:
+    session = opened("SELECT * FROM S WHERE A AS x FILTER x[v > 1.5]")
+    session.push([{"type": "A", "v": 1.25}])
+    assert session.push([{"type": "A", "v": 2}]).count == 1
+    assert session.push(pa.table({"type": ["A"], "v": pa.array([3], pa.int8())})).count == 1
+
+
+def test_a_column_that_had_no_value_yet_gets_its_type_later() -> None:
+    session = opened("SELECT * FROM S WHERE A AS x FILTER x[v > 1.5]")
+    assert session.push([{"type": "A", "v": None}]).count == 0
+    assert session.push([{"type": "A", "v": 2.5}]).count == 1
+    with pytest.raises(ensue.EventError, match="'v'"):
+        session.push([{"type": "A", "v": "high"}])
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ([{"type": "A", "v": 1}, {"type": "A", "v": 2.5}], r"row 1, column 'v': 2.5 .* double"),
+        ([{"type": "A", "v": "one"}], r"row 0, column 'v': 'one' is of type string"),
+        (pa.table({"type": ["A", "A"], "v": [3.0, 0.5]}), r"row 1, column 'v': 0.5"),
+        (pa.table({"type": ["A"], "v": pa.array([2**64 - 1], pa.uint64())}), "column 'v'"),
+        ([{"type": "A", "n": {"x": "one"}}], r"column 'n.x': 'one'"),
+    ],
+)
+def test_another_type_later_is_an_error_that_names_column_and_row(bad: Any, told: str) -> None:
+    session = opened("SELECT * FROM S WHERE A AS x ; B")
+    session.push([{"type": "A", "v": 1, "n": {"x": 1}}])
+    with pytest.raises(ensue.EventError, match=told):
+        session.push(bad)
+    assert session.push([{"type": "B", "v": 1}]).count == 1
+    assert session.stats["events"] == 2
+
+
+def test_dictionaries_and_strings_are_the_same_to_a_session() -> None:
+    session = opened("SELECT * FROM S WHERE A AS a ; A AS b FILTER a.name = b.name")
+    plain = pa.table({"type": ["A", "A"], "name": ["x", "y"]})
+    coded = pa.table({name: plain.column(name).dictionary_encode() for name in plain.column_names})
+    session.push(coded)
+    found = session.push(plain)
+    assert [(m.start, m.end, m.events("a")) for m in found] == [
+        (0, 2, [{"type": "A", "name": "x"}]),
+        (1, 3, [{"type": "A", "name": "y"}]),
+    ]
+    assert session.push(coded).count == 4
+
+
+# errors
+
+
+def test_a_push_that_fails_changes_nothing() -> None:
+    session, twin = opened(), opened()
+    for each in (session, twin):
+        each.push(events("A A"))
+    for bad in (
+        events("B A", [3, 2]),
+        [*events("B", [3]), {"type": "B", "t": None}],
+        [*events("B", [3]), {"type": "B", "t": "now"}],
+        [*events("B", [3]), 5],
+    ):
+        with pytest.raises(ensue.EventError):
+            session.push(bad)
+        assert session.stats == twin.stats
+    assert [m.id for m in session.push(events("B", [3]))] == [
+        m.id for m in twin.push(events("B", [3]))
+    ]
+
+
+def test_a_first_push_that_fails_fixes_nothing() -> None:
+    session = opened()
+    with pytest.raises(ensue.EventError):
+        session.push([{"type": "A", "t": 3, "v": "text"}, {"type": "A", "t": 2, "v": "text"}])
+    session.push([{"type": "A", "t": 3, "v": 1}])
+    assert session.push([{"type": "B", "t": 3, "v": 2}]).count == 1
+
+
+def test_a_value_that_no_register_holds_is_an_error_that_changes_nothing() -> None:
+    text = "SELECT * FROM S WHERE START(ANY AS a) ; ANY AS b FILTER a.v < b.w PARTITION BY [k]"
+    session = opened(text)
+    bad = {"type": "A", "v": 2**60 + 1, "w": 0.5, "k": 2}
+    session.push([{"type": "A", "v": 1, "w": 0.5, "k": 1}])
+    with pytest.raises(ensue.EventError, match="on_error"):
+        session.push([bad])
+    good = [{"type": "A", "v": 1, "w": 9.5, "k": 2}] * 2
+    assert [(m.start, m.end) for m in session.push(good)] == [(1, 2)]
+
+
+def test_bad_rows_go_aside_with_their_reasons() -> None:
+    session = opened(on_error="aside")
+    found = session.push(
+        [
+            {"type": "A", "t": 1},
+            {"type": "A", "t": None},
+            {"type": "A", "t": "now"},
+            "nonsense",
+            {"type": "B", "t": 0},
+            {"type": "B", "t": 2},
+        ]
+    )
+    assert found.count == 1
+    assert session.stats["aside"] == 4
+    assert session.stats["events"] == 2
+    assert [each.event for each in found.aside if isinstance(each.event, str)] == ["nonsense"]
+    reasons = {str(each.event): each.reason for each in session.aside}
+    assert "NULL" in reasons["{'type': 'A', 't': None}"]
+    assert "string" in reasons["{'type': 'A', 't': 'now'}"]
+    assert "goes back" in reasons["{'type': 'B', 't': 0}"]
+
+
+def test_bad_rows_of_a_table_go_aside() -> None:
+    session = opened("SELECT * FROM S WHERE A AS x", on_error="aside")
+    session.push(pa.table({"type": ["A"], "v": [1]}))
+    assert session.push(pa.table({"type": ["A", "A"], "v": [2.0, 2.5]})).count == 1
+    assert [each.event for each in session.aside] == [{"type": "A", "v": 2.5}]
+
+
+def test_values_that_no_register_holds_go_aside() -> None:
+    session = opened("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.w", on_error="aside")
+    rows = [{"type": "A", "v": 2**60 + 1, "w": 0.5}, {"type": "A", "v": 1, "w": 0.5}]
+    session.push(rows)
+    assert session.push([{"type": "B", "v": 1, "w": 2.5}]).count == 1
+    assert [each.event for each in session.aside] == rows[:1]
+
+
+def test_on_error_has_two_values() -> None:
+    with pytest.raises(ValueError, match="on_error"):
+        opened(on_error="ignore")
+
+
+# time
+
+
+def test_events_wait_until_nothing_earlier_can_come() -> None:
+    session = opened(lateness=3)
+    assert session.push(events("B A", [4, 2])).count == 0
+    assert session.stats["waiting"] == 2
+    assert session.stats["watermark"] == 1
+    assert session.push(events("C", [8])).count == 1
+    assert session.stats["events"] == 2
+    assert session.finish().count == 0
+
+
+def test_what_comes_too_late_is_kept_and_counted() -> None:
+    session = opened(lateness=3)
+    session.push(events("A B", [4, 9]))
+    found = session.push(events("A A", [5, 7]))
+    assert found.late.to_pylist() == session.late.to_pylist() == events("A", [5])
+    session.push(events("A", [5]))
+    assert session.stats["late"] == session.late.num_rows == 2
+
+
+def test_time_passes_without_events() -> None:
+    session = opened(lateness=3)
+    session.push(events("B A", [4, 2]))
+    assert session.advance(7).count == 0
+    assert session.advance(8).count == 1
+    assert session.advance(1).count == 0
+    assert session.stats["watermark"] == 5
+    session.push(events("B", [5]))
+    assert session.push(events("B", [4])).late.num_rows == 1
+
+
+def test_what_comes_before_a_time_that_has_passed_is_an_error() -> None:
+    session = opened()
+    session.push(events("A", [2]))
+    session.advance(5)
+    with pytest.raises(ensue.EventError, match="4 after 5"):
+        session.push(events("B", [4]))
+    assert session.push(events("B", [5])).count == 1
+
+
+def test_time_passes_in_timestamps_too() -> None:
+    nine = datetime(2026, 1, 31, 9, tzinfo=UTC)
+    session = opened(
+        "SELECT * FROM S WHERE A ; B WITHIN 5 SECONDS", time="ts", lateness="3 seconds"
+    )
+    rows = [{"type": kind, "ts": nine + timedelta(seconds=s)} for kind, s in (("B", 2), ("A", 1))]
+    assert session.push(rows).count == 0
+    with pytest.raises(ensue.EventError, match="datetime"):
+        session.advance(6)
+    assert session.advance(nine + timedelta(seconds=6)).count == 1
+    assert session.stats["watermark"] == nine + timedelta(seconds=3)
+
+
+def test_time_cannot_pass_without_a_time_column() -> None:
+    session = opened("SELECT * FROM S WHERE A")
+    session.push([{"type": "A"}])
+    with pytest.raises(ensue.EventError, match="time column"):
+        session.advance(1)
+
+
+def test_an_interval_is_told_when_time_has_passed_it() -> None:
+    text = "SELECT count(*) AS n FROM S WHERE A ; B WITHIN 5 [t] EVERY 10 SECONDS"
+    session = opened(text, time_unit="s")
+    assert session.push(events("A B B", [1, 2, 9])).count == 0
+    assert session.advance(9).count == 0
+    assert [(row.time, row["n"]) for row in session.advance(10)] == [(0, 1)]
+    session.push(events("A B", [11, 12]))
+    assert [(row.time, row["n"]) for row in session.finish()] == [(10, 1)]
+
+
+# several streams
+
+
+def test_streams_are_merged_as_they_come() -> None:
+    session = opened("SELECT * FROM S1, S2 WHERE A ; B", time="t")
+    assert session.push({"S1": events("A B", [1, 4])}).count == 0
+    found = session.push({"S2": events("A C", [2, 4])})
+    assert (found.count, session.stats["events"]) == (0, 2)
+    found = session.push({"S1": events("C", [5]), "S2": events("C", [5])})
+    assert [(m.start, m.end) for m in found] == [(1, 2), (0, 2)]
+    with pytest.raises(ensue.EventError, match="of S1: 't' is 3 after 5"):
+        session.push({"S1": events("A", [3])})
+    session.finish()
+    assert session.stats["events"] == 6
+
+
+def test_a_stream_that_is_silent_does_not_hold_up_time_that_is_known_to_pass() -> None:
+    session = opened("SELECT * FROM S1, S2 WHERE A ; B", time="t")
+    session.push({"S1": events("A B", [1, 4])})
+    assert session.advance(5).count == 1
+
+
+def test_an_unknown_stream_is_an_error() -> None:
+    with pytest.raises(ensue.EventError, match="'S3' is not among the streams"):
+        opened("SELECT * FROM S1, S2 WHERE A ; B", time="t").push({"S3": events("A")})

@@ -1,0 +1,115 @@
+"""Sessions: however a stream comes, what is found is what a run on the whole finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import ensue
+from ensue.engine.fast import Budgets
+from ensue.engine.lane import Manner
+from ensue.engine.match import Matches
+from ensue.engine.session import Session
+from ensue.engine.stream import Options
+from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
+from tests.pairs import Pair, pairs
+from tests.strategies import Language
+
+EVERYTHING = Language(conditions=True, aggregates=True)
+FEW = MANY // 4
+
+
+def cut(data: st.DataObject, rows: list[Any]) -> list[list[Any]]:
+    """Cut rows into pieces, some of them empty."""
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
+    return [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def everything(found: list[Matches]) -> list[tuple[Any, ...]]:
+    """Say all there is to say about matches that came bit by bit."""
+    return sorted(each for matches in found for each in described(matches))
+
+
+def pushed(session: Session, pieces: list[list[Any]]) -> list[Matches]:
+    return [*(session.push(table(piece)) for piece in pieces), session.finish()]
+
+
+@settings(max_examples=FEW)
+@given(pairs(EVERYTHING, longest=9), st.data())
+def test_pushed_bit_by_bit_eq_whole(pair: Pair, data: st.DataObject) -> None:
+    ready, rows = compiled(pair.query), pair.rows
+    if ready is None or not rows:
+        return
+    expected = described(ready.run(table(rows)))
+    event(f"matches: {bool(expected)}")
+    session = ready.open()
+    found = pushed(session, cut(data, rows))
+    assert everything(found) == expected
+    assert session.stats["events"] == len(rows)
+    assert session.stats["matches"] == len(expected)
+
+
+@settings(max_examples=FEW)
+@given(pairs(EVERYTHING, longest=9), st.data())
+def test_pushed_bit_by_bit_by_definition_eq_whole(pair: Pair, data: st.DataObject) -> None:
+    ready, rows = compiled(pair.query), pair.rows
+    if ready is None or not rows:
+        return
+    session = Session(ready, Options(), Manner(budgets=Budgets(), by_definition=True))
+    assert everything(pushed(session, cut(data, rows))) == described(ready.run(table(rows)))
+
+
+@st.composite
+def shuffled(draw: st.DrawFn, rows: list[dict[str, Any]], bound: int) -> list[dict[str, Any]]:
+    """Let events come up to a bound late."""
+    delays = [draw(st.integers(0, bound)) for _ in rows]
+    arrivals = sorted(range(len(rows)), key=lambda i: (rows[i]["ts"] + delays[i], i))
+    return [rows[i] for i in arrivals]
+
+
+@settings(max_examples=FEW)
+@given(pairs(EVERYTHING, longest=9), st.integers(0, 4), st.data())
+def test_reordered_eq_sorted(pair: Pair, bound: int, data: st.DataObject) -> None:
+    ready, rows = compiled(pair.query), pair.rows
+    if ready is None or not rows:
+        return
+    rows = [{**row, "n": number} for number, row in enumerate(rows)]
+    options: dict[str, Any] = {"time": "ts", "tiebreak": "n"}
+    arriving = data.draw(shuffled(rows, bound))
+    expected = described(ready.run(rows, **options))
+    session = ready.open(lateness=bound, **options)
+    found = []
+    for piece in cut(data, arriving):
+        found.append(session.push(piece))
+        if data.draw(st.booleans()) and piece:
+            reached = max(row["ts"] for row in arriving[: session.stats["events"]] or piece)
+            found.append(session.advance(reached))
+    found.append(session.finish())
+    assert session.stats["late"] == 0
+    assert everything(found) == expected
+
+
+TOTALS = (
+    "SELECT count(*) AS n, sum(x.v) AS s FROM S WHERE A AS x ; (B OR C) WITHIN 4 [ts]",
+    "SELECT count(*) AS n, min(x.v) AS s FROM S WHERE A AS x ; B WITHIN 4 [ts] EVERY 3 SECONDS",
+    "SELECT count(*) AS n, max(A.v) AS s FROM S WHERE A+ ; B PARTITION BY [k] WITHIN 3 EVENTS",
+    "SELECT count(*) AS n, avg(A.v) AS s FROM S WHERE A ; B PARTITION BY [k] WITHIN 9 [ts] "
+    "CONSUME BY PARTITION EVERY 2 SECONDS",
+)
+
+
+@settings(max_examples=FEW)
+@given(pairs(longest=9), st.sampled_from(TOTALS), st.data())
+def test_totals_bit_by_bit_eq_whole(pair: Pair, text: str, data: st.DataObject) -> None:
+    query = ensue.compile(text)
+    expected = query.run(table(pair.rows), time_unit="s").to_arrow().to_pylist()
+    session = query.open(time_unit="s")
+    found = pushed(session, cut(data, pair.rows))
+    assert [row for each in found for row in each.to_arrow().to_pylist()] == expected
