@@ -36,6 +36,8 @@ V, W = 0, 1
 class HandMade:
     """The automaton of QUERY: register 0 holds a.v, register 1 holds b.w."""
 
+    indexes = (0,)
+
     def arrays(self, _: int) -> Tables:
         cells = np.full((3, 4), STAY, np.int32)
         cells[0] = DEAD
@@ -61,6 +63,9 @@ class HandMade:
                 ],
                 np.int32,
             ),
+            access=np.array([NOTHING, NOTHING, NOTHING, NOTHING, 0], np.int32),
+            indexes=np.array(self.indexes, np.int32),
+            indexed=np.array([[False], [False], [True]]),
         )
 
 

@@ -157,6 +157,11 @@ class Plan:
                     acts[register] = ("clear", 0)
         return acts
 
+    def equated(self) -> list[int]:
+        """Return the registers that some event is compared with for equality."""
+        watches = [watch for instance in self.instances for watch in instance.watches]
+        return sorted({r for watch in watches for r, sign in watch.compare if sign == "="})
+
     def _readers(self, register: int) -> int:
         """Return the bits whose events are compared with a register."""
         bits = 0

@@ -22,7 +22,8 @@ from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
 from ensue.runtime.evaluate import count_ordinals
-from ensue.runtime.evaluator import MOST_BYTES, Evaluator, Table
+from ensue.runtime.evaluator import MOST_BYTES, Evaluator
+from ensue.runtime.table import Table
 
 _NO_KEYS = np.zeros(0, np.int32)
 

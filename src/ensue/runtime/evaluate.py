@@ -4,35 +4,22 @@ For every event, the states of its key that move on its symbol are visited; what
 to other states is joined there, latest start first. An event is applied as a whole or not at
 all: before anything changes, the kernel makes sure that it knows all cells and has room, else it
 returns and is called again from the same event. The work per event depends on the number of
-active states alone.
+active states alone. Queries with registers have a kernel of their own (correlate.py).
 """
 
 from __future__ import annotations
 
 from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
-    AT_MOST,
-    CLEAR,
-    DIFFERENT,
     DONE,
-    EMPTY,
-    EQUAL,
     FLOOR,
     FOREVER,
     FREE,
     FULL,
     HITS,
-    KEEP,
-    LESS,
     MISSING,
-    MORE,
     NODES,
     NOTHING,
-    NULL,
-    PUT,
-    PUT_LEAST,
-    PUT_MOST,
-    PUT_SAME,
     SLOTS,
     STARTS,
     STAY,
@@ -71,79 +58,6 @@ def join(graph: Graph, counters: Array, a: int, b: int) -> int:
     return add_node(graph, counters, UNION, a, b, 0, graph.start[a])
 
 
-@helper
-def allowed(
-    tables: Tables, step: int, registers: Array, row: int, values: Array, event: int
-) -> bool:
-    """Tell whether the registers in a row let a step be taken."""
-    failed = 0
-    for guard in range(tables.guard_rows[step], tables.guard_rows[step + 1]):
-        sign = tables.guards[guard, 1]
-        value = values[event, tables.guards[guard, 2]]
-        register = tables.guards[guard, 0]
-        if register == NOTHING:
-            failed += value != 1
-            continue
-        content = registers[row, register]
-        if sign == EQUAL:
-            holds = value == content
-        elif sign == DIFFERENT:
-            holds = value != content
-        elif sign == LESS:
-            holds = value < content
-        elif sign == AT_MOST:
-            holds = value <= content
-        elif sign == MORE:
-            holds = value > content
-        else:
-            holds = value >= content
-        failed += content != EMPTY and (content == NULL or value == NULL or not holds)
-    return failed == 0
-
-
-@helper
-def put(
-    tables: Tables,
-    step: int,
-    before: Array,
-    row: int,
-    values: Array,
-    event: int,
-    after: Array,
-    place: int,
-) -> bool:
-    """Write the registers after a step to a place; tell whether any has changed."""
-    changes = 0
-    for register in range(after.shape[1]):
-        action = tables.actions[step, register, 0]
-        content = before[row, register]
-        if action == CLEAR:
-            content = EMPTY
-        elif action != KEEP:
-            value = values[event, tables.actions[step, register, 1]]
-            if content == EMPTY or action == PUT or value == NULL:
-                content = value
-            elif content != NULL:
-                if action == PUT_SAME and value != content:
-                    content = NULL
-                elif (action == PUT_LEAST and value < content) or (
-                    action == PUT_MOST and value > content
-                ):
-                    content = value
-        changes += content != before[row, register]
-        after[place, register] = content
-    return changes > 0
-
-
-@helper
-def same(a: Array, i: int, b: Array, j: int) -> bool:
-    """Tell whether two rows of registers have the same contents."""
-    differing = 0
-    for register in range(a.shape[1]):
-        differing += a[i, register] != b[j, register]
-    return differing == 0
-
-
 @kernel
 def evaluate(
     tables: Tables,
@@ -152,9 +66,7 @@ def evaluate(
     counters: Array,
     hits: Hits,
     scratch: Array,
-    scratch_registers: Array,
     symbols: Array,
-    values: Array,
     clocks: Array,
     keys: Array,
     first_position: int,
@@ -164,7 +76,6 @@ def evaluate(
 ) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
     keyed = keys.shape[0] > 0
-    registers = slots.registers.shape[1]
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:
@@ -191,7 +102,7 @@ def evaluate(
                     return MISSING, event, slots.state[slot]
                 if movers == scratch.shape[1]:
                     return FULL, event, movers + 1
-                scratch[3, movers] = slot
+                scratch[2, movers] = slot
                 movers += 1
                 if cell >= 0:
                     steps += tables.rows[cell + 1] - tables.rows[cell]
@@ -199,7 +110,7 @@ def evaluate(
         if steps == 0 and movers == 0:
             continue
         if (
-            counters[NODES] + 2 * steps + 2 > graph.label.shape[0]
+            counters[NODES] + 3 * steps + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + steps > slots.state.shape[0]
             or counters[HITS] + 1 > hits.end.shape[0]
@@ -218,21 +129,6 @@ def evaluate(
             graph.start_clock[start] = clocks[event]
             bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
-                if registers > 0:
-                    for register in range(registers):
-                        scratch_registers[waiting, register] = EMPTY
-                    if not allowed(tables, step, scratch_registers, waiting, values, event):
-                        continue
-                    put(
-                        tables,
-                        step,
-                        scratch_registers,
-                        waiting,
-                        values,
-                        event,
-                        scratch_registers,
-                        waiting,
-                    )
                 node = bottom
                 label = tables.labels[step]
                 if label != 0:
@@ -242,11 +138,10 @@ def evaluate(
                 if tables.targets[step] != NOTHING:
                     scratch[0, waiting] = tables.targets[step]
                     scratch[1, waiting] = node
-                    scratch[2, waiting] = waiting
                     waiting += 1
         left_over = False
         for mover in range(movers):
-            slot = scratch[3, mover]
+            slot = scratch[2, mover]
             state = slots.state[slot]
             cell = tables.cells[state, symbol]
             root = slots.root[slot]
@@ -254,20 +149,6 @@ def evaluate(
             stays = False
             if cell >= 0 and start >= floor and graph.start_clock[start] >= edge:
                 for step in range(tables.rows[cell], tables.rows[cell + 1]):
-                    changed = False
-                    if registers > 0:
-                        if not allowed(tables, step, slots.registers, slot, values, event):
-                            continue
-                        changed = put(
-                            tables,
-                            step,
-                            slots.registers,
-                            slot,
-                            values,
-                            event,
-                            scratch_registers,
-                            waiting,
-                        )
                     node = root
                     label = tables.labels[step]
                     if label != 0:
@@ -275,12 +156,11 @@ def evaluate(
                     if tables.finals[step]:
                         hit = node if hit == NOTHING else join(graph, counters, hit, node)
                     target = tables.targets[step]
-                    if label == 0 and target == state and not changed:
+                    if label == 0 and target == state:
                         stays = True
                     elif target != NOTHING:
                         scratch[0, waiting] = target
                         scratch[1, waiting] = node
-                        scratch[2, waiting] = waiting
                         waiting += 1
             if not stays:
                 slots.root[slot] = NOTHING
@@ -305,25 +185,18 @@ def evaluate(
         for i in range(1, waiting):
             target = scratch[0, i]
             node = scratch[1, i]
-            place = scratch[2, i]
             j = i - 1
             while j >= 0 and graph.start[scratch[1, j]] > graph.start[node]:
                 scratch[0, j + 1] = scratch[0, j]
                 scratch[1, j + 1] = scratch[1, j]
-                scratch[2, j + 1] = scratch[2, j]
                 j -= 1
             scratch[0, j + 1] = target
             scratch[1, j + 1] = node
-            scratch[2, j + 1] = place
         for i in range(waiting):
             target = scratch[0, i]
             node = scratch[1, i]
-            place = scratch[2, i]
             slot = slots.heads[key]
-            while slot != NOTHING and not (
-                slots.state[slot] == target
-                and same(slots.registers, slot, scratch_registers, place)
-            ):
+            while slot != NOTHING and slots.state[slot] != target:
                 slot = slots.next[slot]
             if slot != NOTHING:
                 start = graph.start[slots.root[slot]]
@@ -339,8 +212,6 @@ def evaluate(
                     slot = counters[SLOTS]
                     counters[SLOTS] = slot + 1
                 slots.state[slot] = target
-                for register in range(registers):
-                    slots.registers[slot, register] = scratch_registers[place, register]
                 slots.root[slot] = node
                 slots.next[slot] = slots.heads[key]
                 slots.heads[key] = slot

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ensue.automata.determine import START, Determined
-from ensue.automata.explore import Prospects, prospects
 from ensue.errors import BudgetError
+from ensue.runtime.correlate import correlate
 from ensue.runtime.evaluate import (
     CONSUME_ANY,
     CONSUME_NONE,
@@ -21,173 +21,42 @@ from ensue.runtime.evaluate import (
     evaluate,
 )
 from ensue.runtime.extract import extract
+from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
-    AT_LEAST,
-    AT_MOST,
-    CLEAR,
     COUNTERS,
-    DEAD,
-    DIFFERENT,
     DONE,
-    EQUAL,
     FLOOR,
     FOREVER,
     FREE,
     HITS,
-    KEEP,
-    LESS,
     MISSING,
-    MORE,
     NODES,
     NOTHING,
-    PUT,
-    PUT_LEAST,
-    PUT_MOST,
-    PUT_SAME,
     SLOTS,
     STARTS,
-    STAY,
-    UNKNOWN,
     Graph,
     Hits,
+    Index,
+    Scratch,
     Slots,
     Tables,
     new_graph,
     new_hits,
+    new_index,
+    new_scratch,
     new_slots,
 )
 from ensue.runtime.segment import Segment
+from ensue.runtime.table import Table, room
 
 CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTITION}
-
-_SMALL_ALPHABET = 64
-"""Up to so many symbols, a state's whole row is worked out when it is first met."""
 
 _FIRST_NODES = 1 << 16
 
 MOST_BYTES = 4 << 30
 
-_SIGNS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
-_ACTS = {
-    "keep": KEEP,
-    "clear": CLEAR,
-    "put": PUT,
-    "least": PUT_LEAST,
-    "most": PUT_MOST,
-    "same": PUT_SAME,
-}
-
-
-@dataclass(slots=True)
-class Table:
-    """The cells of a determinised machine, as the kernels read them."""
-
-    determined: Determined
-    labels: list[int] = field(default_factory=lambda: [0])
-    """The bits of each label number; 0 is the empty label."""
-    _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
-    _rows: dict[tuple[tuple[int, bool, int], ...], int] = field(default_factory=dict)
-    _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
-    _starts: list[int] = field(default_factory=lambda: [0])
-    _steps: list[tuple[int, bool, int]] = field(default_factory=list)
-    _prospects: Prospects | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._prospects = prospects(self.determined.compiled, self.determined)
-        if self._prospects is not None:
-            self.determined.hopeless = self._prospects.hopeless
-
-    def fill(self, state: int, symbol: int, alphabet: list[int]) -> None:
-        """Work out a cell and, where symbols are few, the rest of its row."""
-        self._grow(len(alphabet))
-        symbols = range(len(alphabet)) if len(alphabet) <= _SMALL_ALPHABET else [symbol]
-        for each in symbols:
-            if self._cells[state, each] == UNKNOWN:
-                self._cells[state, each] = self._cell(state, alphabet[each])
-                self._grow(len(alphabet))
-
-    def _cell(self, state: int, bits: int) -> int:
-        steps = self.determined.step(state, bits)
-        if not steps:
-            return DEAD
-        if state != START and len(steps) == 1 and steps[0] == (0, False, state):
-            return STAY
-        row = tuple((self._label(step.label), step.final, step.state) for step in steps)
-        known = self._rows.get(row)
-        if known is None:
-            known = self._rows[row] = len(self._rows)
-            self._steps.extend(row)
-            self._starts.append(len(self._steps))
-        return known
-
-    def _label(self, bits: int) -> int:
-        number = self._numbers.setdefault(bits, len(self.labels))
-        if number == len(self.labels):
-            self.labels.append(bits)
-        return number
-
-    def _grow(self, symbols: int) -> None:
-        height, width = self._cells.shape
-        if self.determined.size <= height and symbols <= width:
-            return
-        cells = np.full(
-            (_room(height, self.determined.size), _room(width, symbols)), UNKNOWN, np.int32
-        )
-        cells[:height, :width] = self._cells
-        self._cells = cells
-
-    def arrays(self, symbols: int) -> Tables:
-        """Return the arrays for the kernels."""
-        self._grow(symbols)
-        cells = self._cells
-        known = cells[1 : self.determined.size]
-        steps = self._steps or [(0, False, NOTHING)]
-        return Tables(
-            cells,
-            np.array(self._starts, np.int32),
-            np.array([label for label, _, _ in steps], np.int32),
-            np.array([final for _, final, _ in steps], np.bool_),
-            np.array([target for _, _, target in steps], np.int32),
-            (cells[START] == DEAD) & (known == STAY).all(axis=0),
-            *self._registers(steps),
-        )
-
-    def _registers(
-        self, steps: list[tuple[int, bool, int]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the guards of every step, and its actions on registers."""
-        plan = self.determined.compiled.plan
-        rows, guards = [0], []
-        actions = np.zeros((len(steps), plan.registers, 2), np.int32)
-        if plan.registers:
-            for number, (label, _, target) in enumerate(steps):
-                bits = self.labels[label]
-                for register, sign, column in plan.guards(bits):
-                    guards.append((NOTHING if register is None else register, _SIGNS[sign], column))
-                rows.append(len(guards))
-                for register, (act, column) in enumerate(plan.actions(bits, self._future(target))):
-                    actions[number, register] = _ACTS[act], column
-        else:
-            rows += [0] * len(steps)
-        return (
-            np.array(rows, np.int32),
-            np.array(guards, np.int32).reshape(-1, 3),
-            actions,
-        )
-
-    def _future(self, state: int) -> int | None:
-        """Return the bits that may come after a state; None: anything."""
-        if state == NOTHING:
-            return 0
-        ahead = self._prospects
-        return None if ahead is None or state >= len(ahead.bits) else ahead.bits[state]
-
-
-def _room(now: int, wanted: int) -> int:
-    while now < wanted:
-        now *= 2
-    return now
+MOST_CONFIGURATIONS = 10_000_000
 
 
 @dataclass(slots=True)
@@ -200,6 +69,8 @@ class Evaluator:
     consume: str = "NONE"
     limit: int = -1
     most_bytes: int = MOST_BYTES
+    most_configurations: int = MOST_CONFIGURATIONS
+    """How many there may be where they have registers."""
     compact_always: bool = False
     """Compact before every event: slow, for tests."""
     registers: int = 0
@@ -209,13 +80,15 @@ class Evaluator:
     hits: Hits = field(init=False)
     counters: np.ndarray = field(init=False)
     scratch: np.ndarray = field(init=False)
-    scratch_registers: np.ndarray = field(init=False)
+    moves: Scratch = field(init=False)
+    index: Index = field(init=False)
 
     def __post_init__(self) -> None:
         announce()
         self.graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
+        self.index = new_index(64, len(self.table.indexes))
         self._new_scratch(64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[FREE] = NOTHING
@@ -249,74 +122,85 @@ class Evaluator:
         at = done = 0
         while at < len(symbols):
             last = at + 1 if self.compact_always else len(symbols)
-            reason, at, detail = evaluate(
-                tables,
-                self.graph,
-                self.slots,
-                self.counters,
-                self.hits,
-                self.scratch,
-                self.scratch_registers,
-                symbols[:last],
-                values,
-                clocks,
-                keys,
-                first_position,
-                at,
-                self.window,
-                CONSUME[self.consume],
-            )
+            read = (clocks, keys, first_position, at, self.window, CONSUME[self.consume])
+            reason, at, detail = self._evaluate(tables, symbols[:last], values, *read)
             if reason == MISSING:
-                self.table.fill(int(detail), int(symbols[at]), alphabet)
+                stale = self.table.fill(int(detail), int(symbols[at]), alphabet)
                 tables = self.table.arrays(len(alphabet))
+                if stale:
+                    self.reindex(tables)
                 continue
             if reason != DONE or self.compact_always:
                 now = int(clocks[min(at, len(symbols) - 1)])
                 if key_clocks is not None:
-                    read = slice(done, at)
-                    known = keys[read] >= 0
-                    key_clocks[keys[read][known]] = clocks[read][known] + 1
+                    new = slice(done, at)
+                    known = keys[new] >= 0
+                    key_clocks[keys[new][known]] = clocks[new][known] + 1
                     done = at
-                yield from self._make_room(int(detail), now, key_clocks)
+                yield from self._make_room(int(detail), now, key_clocks, tables)
         if self.counters[HITS]:
             yield self._harvest()
+
+    def _evaluate(
+        self, tables: Tables, symbols: np.ndarray, values: np.ndarray, *read: Any
+    ) -> tuple[int, int, int]:
+        """Let the right kernel read on."""
+        graph, slots, counters, hits = self.graph, self.slots, self.counters, self.hits
+        if not self.registers:
+            return evaluate(tables, graph, slots, counters, hits, self.scratch, symbols, *read)
+        return correlate(
+            tables,
+            graph,
+            slots,
+            self.index,
+            counters,
+            hits,
+            self.moves,
+            symbols,
+            values,
+            *read,
+        )
 
     def _grow_keys(self, keys: int) -> None:
         heads = self.slots.heads
         if keys > len(heads):
-            grown = np.full(_room(len(heads), keys), NOTHING, np.int32)
+            grown = np.full(room(len(heads), keys), NOTHING, np.int32)
             grown[: len(heads)] = heads
             self.slots = self.slots._replace(heads=grown)
 
-    def _make_room(self, steps: int, now: int, key_clocks: np.ndarray | None) -> Iterator[Segment]:
+    def _make_room(
+        self, steps: int, now: int, key_clocks: np.ndarray | None, tables: Tables
+    ) -> Iterator[Segment]:
         """Hand out hits, compact the graph, and grow whatever is still too small."""
         if self.counters[HITS]:
             yield self._harvest()
         if self.compact_always or not self._all_alive(now, key_clocks):
             self.compact(now, key_clocks)
+        elif self.registers:
+            self.reindex(tables)
         counters = self.counters
         nodes, starts = len(self.graph.label), len(self.graph.start_clock)
         # Compacting looks at every key, so with many of them it had better be rare.
-        nodes, starts = _room(nodes, len(self.slots.heads)), _room(starts, len(self.slots.heads))
-        if counters[NODES] + 2 * steps + 2 > nodes // 2:
-            nodes = _room(nodes, 4 * int(counters[NODES] + 2 * steps + 2))
+        nodes, starts = room(nodes, len(self.slots.heads)), room(starts, len(self.slots.heads))
+        if counters[NODES] + 3 * steps + 2 > nodes // 2:
+            nodes = room(nodes, 4 * int(counters[NODES] + 3 * steps + 2))
         if counters[STARTS] + 1 > starts // 2:
-            starts = _room(starts, 4 * int(counters[STARTS] + 1))
+            starts = room(starts, 4 * int(counters[STARTS] + 1))
         self._resize(nodes, starts)
         # Handing out hits copies what they share with the living, so it is done in large lots.
         if len(self.hits.end) < nodes // 4:
             self.hits = new_hits(nodes // 4)
-        slots = _room(len(self.slots.state), min(nodes, len(self.slots.heads)))
+        slots = room(len(self.slots.state), min(nodes, len(self.slots.heads)))
         if counters[SLOTS] + steps > slots // 2:
-            slots = _room(slots, 4 * (int(counters[SLOTS]) + steps))
+            slots = room(slots, 4 * (int(counters[SLOTS]) + steps))
         if slots > len(self.slots.state):
-            self._grow_slots(slots)
+            self._grow_slots(slots, tables)
         if steps >= self.scratch.shape[1]:
-            self._new_scratch(_room(64, steps + 1))
+            self._new_scratch(room(64, steps + 1))
 
     def _new_scratch(self, steps: int) -> None:
-        self.scratch = np.zeros((4, steps), np.int32)
-        self.scratch_registers = np.zeros((steps, self.registers), np.int64)
+        self.scratch = np.zeros((3, steps), np.int32)
+        self.moves = new_scratch(steps, self.registers)
 
     def _all_alive(self, now: int, key_clocks: np.ndarray | None) -> bool:
         """Tell whether no start has left the window yet, so that compacting would gain little."""
@@ -339,12 +223,16 @@ class Evaluator:
             new[: len(old)] = old
         self.graph = grown
 
-    def _grow_slots(self, wanted: int) -> None:
-        grown = new_slots(_room(len(self.slots.state), wanted), 1, self.registers)
+    def _grow_slots(self, wanted: int, tables: Tables) -> None:
+        live, keys = self.configurations() if self.registers else (None, None)
+        grown = new_slots(room(len(self.slots.state), wanted), 1, self.registers)
         for name in ("state", "registers", "root", "next"):
             old = getattr(self.slots, name)
             getattr(grown, name)[: len(old)] = old
         self.slots = grown._replace(heads=self.slots.heads)
+        if live is not None and keys is not None:
+            self.index = new_index(len(grown.state), len(self.table.indexes))
+            self._relink(live, self.slots.root[live], keys, tables)
 
     def _harvest(self) -> Segment:
         """Copy the graph below the hits, so that they outlive what comes."""
@@ -366,7 +254,7 @@ class Evaluator:
     def compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
         slots, floor = self.slots, int(self.counters[FLOOR])
-        live, keys = _live_slots(slots)
+        live, keys = self.configurations()
         if self.window < 0:
             edges = np.full(len(live), FOREVER, np.int64)
         elif key_clocks is None:
@@ -385,12 +273,38 @@ class Evaluator:
         self.counters[FLOOR] = 0
         self._relink(live, roots, keys)
 
-    def _relink(self, live: np.ndarray, roots: np.ndarray, keys: np.ndarray) -> None:
+    def configurations(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slots in use and their keys, those of one key together."""
+        if not self.registers:
+            return _live_slots(self.slots)
+        live = np.flatnonzero(self.slots.root[: self.counters[SLOTS]] != NOTHING)
+        keys = self.index.key[self.index.group[live]]
+        order = np.argsort(keys, kind="stable")
+        return live[order], keys[order]
+
+    def reindex(self, tables: Tables) -> None:
+        """Close the gaps between configurations with registers, and index them anew."""
+        live, keys = self.configurations()
+        self._relink(live, self.slots.root[live], keys, tables)
+
+    def _relink(
+        self,
+        live: np.ndarray,
+        roots: np.ndarray,
+        keys: np.ndarray,
+        tables: Tables | None = None,
+    ) -> None:
         """Write the live configurations into the first slots, key by key."""
         slots, count = self.slots, len(live)
         slots.state[:count] = slots.state[live]
         slots.registers[:count] = slots.registers[live]
         slots.root[:count] = roots
+        self.counters[SLOTS] = count
+        self.counters[FREE] = NOTHING
+        if self.registers:
+            slots.root[count:] = NOTHING
+            rebuild(tables or self.table.arrays(1), slots, self.index, keys)
+            return
         slots.heads[:] = NOTHING
         same = np.zeros(count, bool)
         same[:-1] = keys[1:] == keys[:-1]
@@ -398,8 +312,6 @@ class Evaluator:
         opens = np.ones(count, bool)
         opens[1:] = keys[1:] != keys[:-1]
         slots.heads[keys[opens]] = np.flatnonzero(opens)
-        self.counters[SLOTS] = count
-        self.counters[FREE] = NOTHING
 
     def first_start(self, now: int | None, otherwise: int) -> int:
         """Return the first position where a partial match may have started.

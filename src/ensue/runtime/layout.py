@@ -17,6 +17,10 @@ A configuration is an automaton state, the contents of its registers, and the no
 that are in this state with these contents. Those of one partition key form a linked list of
 slots, so a million keys with few states each fit. Registers hold values of earlier events that a
 later condition still needs; queries whose conditions are about one event have none.
+
+With registers, a key may have very many configurations. Then its slots are in groups, one for
+each state, and an index finds them by all of their contents, or by the one register that an
+equality compares. All of the index follows from the slots and their keys.
 """
 
 from __future__ import annotations
@@ -77,6 +81,12 @@ class Tables(NamedTuple):
     """[guard]: a register, how to compare, a column of values."""
     actions: np.ndarray
     """[step, register]: what to do, and with which column of values."""
+    access: np.ndarray
+    """[step]: by which index it finds the configurations that its guards let pass, or NOTHING."""
+    indexes: np.ndarray
+    """[index]: the register whose contents it knows."""
+    indexed: np.ndarray
+    """[state, index]: whether some step from the state uses the index."""
 
 
 class Graph(NamedTuple):
@@ -92,15 +102,61 @@ class Graph(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The configurations: lists of slots by key."""
+    """The configurations: lists of slots by key, or with registers by group."""
 
     state: np.ndarray
     registers: np.ndarray
     """[slot, register]."""
     root: np.ndarray
+    """With registers, NOTHING in slots that are free."""
     next: np.ndarray
     heads: np.ndarray
-    """[key]: the first slot, or NOTHING."""
+    """[key]: the first slot, with registers the first group, or NOTHING."""
+
+
+class Index(NamedTuple):
+    """How configurations with registers are found."""
+
+    group: np.ndarray
+    """[slot]: the group, the slots of one key and state."""
+    previous: np.ndarray
+    """[slot]: the one before in its group."""
+    state: np.ndarray
+    key: np.ndarray
+    first: np.ndarray
+    """[group]: its first slot."""
+    next: np.ndarray
+    """[group]: the next group of the same key, or the next free one."""
+    counts: np.ndarray
+    """How many groups there are, and the first free one."""
+    buckets: np.ndarray
+    """[hash of group and contents]: the first slot there; a power of two of them."""
+    chain: np.ndarray
+    """[slot]: the next in its bucket."""
+    partners: np.ndarray
+    """[index, hash of group and content]: the first slot there."""
+    before: np.ndarray
+    after: np.ndarray
+    """[slot, index]: its neighbours there."""
+
+
+GROUPS, FREE_GROUP, GROUP_COUNTS = range(3)
+
+
+class Scratch(NamedTuple):
+    """What an event does to configurations with registers, before it is done."""
+
+    slot: np.ndarray
+    step: np.ndarray
+    """[move]: a configuration, or NOTHING for a run that starts, and a step it takes."""
+    target: np.ndarray
+    node: np.ndarray
+    registers: np.ndarray
+    """[move]: the configuration after it, NOTHING where there is none."""
+    order: np.ndarray
+    spare: np.ndarray
+    dropped: np.ndarray
+    """Configurations that end."""
 
 
 class Hits(NamedTuple):
@@ -134,6 +190,46 @@ def new_slots(slots: int, keys: int, registers: int) -> Slots:
         np.zeros(slots, np.int32),
         np.full(slots, NOTHING, np.int32),
         np.full(keys, NOTHING, np.int32),
+    )
+
+
+def new_index(slots: int, indexes: int) -> Index:
+    """Allocate the index of configurations; their number is a power of two."""
+
+    def nothing(*shape: int) -> np.ndarray:
+        return np.full(shape, NOTHING, np.int32)
+
+    return Index(
+        nothing(slots),
+        nothing(slots),
+        nothing(slots),
+        nothing(slots),
+        nothing(slots),
+        nothing(slots),
+        np.array([0, NOTHING], np.int64),
+        nothing(slots),
+        nothing(slots),
+        nothing(indexes, slots),
+        nothing(slots, indexes),
+        nothing(slots, indexes),
+    )
+
+
+def new_scratch(moves: int, registers: int) -> Scratch:
+    """Allocate room for the moves of one event."""
+
+    def zeros() -> np.ndarray:
+        return np.zeros(moves, np.int32)
+
+    return Scratch(
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        np.zeros((moves, registers), np.int64),
+        zeros(),
+        zeros(),
+        zeros(),
     )
 
 

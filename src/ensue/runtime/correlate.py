@@ -1,0 +1,303 @@
+"""The evaluation kernel of queries with conditions between events.
+
+The same algorithm as in evaluate.py, on configurations with registers. For every event, the
+groups of its key are visited, one for each state, and of a group that moves only those
+configurations that some guard may let pass: where a step demands an equality, an index knows
+them; else all are looked at. What they contribute to others is joined there, latest start first.
+
+Waiting costs nothing: a step without variables back to its own state changes no register, because
+those that a state does not need are empty there. So a configuration that no other step moves is
+not touched. One that the window has passed is dropped when somebody looks at it, or by compaction.
+"""
+
+from __future__ import annotations
+
+from ensue.runtime.evaluate import CONSUME_ANY, CONSUME_PARTITION, add_node, join
+from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
+from ensue.runtime.jit import helper, kernel
+from ensue.runtime.layout import (
+    DONE,
+    EMPTY,
+    FLOOR,
+    FOREVER,
+    FREE,
+    FULL,
+    HITS,
+    MISSING,
+    NODES,
+    NOTHING,
+    SLOTS,
+    STARTS,
+    STAY,
+    UNKNOWN,
+    Array,
+    Graph,
+    Hits,
+    Index,
+    Scratch,
+    Slots,
+    Tables,
+)
+from ensue.runtime.registers import allowed, put
+
+
+@helper
+def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: int) -> None:
+    """Free the slot of a configuration."""
+    unlink(tables, slots, index, slot)
+    slots.root[slot] = NOTHING
+    slots.next[slot] = counters[FREE]
+    counters[FREE] = slot
+
+
+@helper
+def sort_by_start(graph: Graph, scratch: Scratch, count: int) -> None:
+    """Write the moves to `order`, the earliest start first, merging runs that are sorted.
+
+    Lists have the latest configuration first, so reading them backwards makes long runs.
+    """
+    for i in range(count):
+        scratch.order[i] = count - 1 - i
+    merged = False
+    while not merged:
+        merged = True
+        begin = 0
+        while begin < count:
+            middle = begin + 1
+            while middle < count and (
+                graph.start[scratch.node[scratch.order[middle - 1]]]
+                <= graph.start[scratch.node[scratch.order[middle]]]
+            ):
+                middle += 1
+            if middle == count:
+                break
+            end = middle + 1
+            while end < count and (
+                graph.start[scratch.node[scratch.order[end - 1]]]
+                <= graph.start[scratch.node[scratch.order[end]]]
+            ):
+                end += 1
+            merged = merged and begin == 0 and end == count
+            left, right, place = begin, middle, begin
+            while left < middle or right < end:
+                if right == end or (
+                    left < middle
+                    and graph.start[scratch.node[scratch.order[left]]]
+                    <= graph.start[scratch.node[scratch.order[right]]]
+                ):
+                    scratch.spare[place] = scratch.order[left]
+                    left += 1
+                else:
+                    scratch.spare[place] = scratch.order[right]
+                    right += 1
+                place += 1
+            for i in range(begin, end):
+                scratch.order[i] = scratch.spare[i]
+            begin = end
+
+
+@kernel
+def correlate(
+    tables: Tables,
+    graph: Graph,
+    slots: Slots,
+    index: Index,
+    counters: Array,
+    hits: Hits,
+    scratch: Scratch,
+    symbols: Array,
+    values: Array,
+    clocks: Array,
+    keys: Array,
+    first_position: int,
+    begin: int,
+    window: int,
+    consume: int,
+) -> tuple[int, int, int]:
+    """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
+    keyed = keys.shape[0] > 0
+    registers = slots.registers.shape[1]
+    room = scratch.slot.shape[0]
+    for event in range(begin, symbols.shape[0]):
+        symbol = symbols[event]
+        if tables.inert[symbol]:
+            continue
+        key = keys[event] if keyed else 0
+        if key < 0:
+            continue
+        edge = clocks[event] - window if window >= 0 else FOREVER
+        floor = counters[FLOOR]
+
+        # First what moves and what ends, with nothing changed yet.
+        opening = tables.cells[0, symbol]
+        if opening == UNKNOWN:
+            return MISSING, event, 0
+        moves = 0
+        ending = 0
+        if opening >= 0:
+            for step in range(tables.rows[opening], tables.rows[opening + 1]):
+                if moves == room:
+                    return FULL, event, 2 * room
+                for register in range(registers):
+                    scratch.registers[moves, register] = EMPTY
+                if allowed(tables, step, scratch.registers, moves, values, event):
+                    scratch.slot[moves] = NOTHING
+                    scratch.step[moves] = step
+                    moves += 1
+        group = slots.heads[key]
+        while group != NOTHING:
+            state = index.state[group]
+            cell = tables.cells[state, symbol]
+            if cell == UNKNOWN:
+                return MISSING, event, state
+            if cell == STAY:
+                group = index.next[group]
+                continue
+            keeps = False
+            begin_steps = tables.rows[cell] if cell >= 0 else 0
+            end_steps = tables.rows[cell + 1] if cell >= 0 else 0
+            for step in range(begin_steps, end_steps):
+                if tables.labels[step] == 0 and tables.targets[step] == state:
+                    keeps = True
+                    if not tables.finals[step]:
+                        continue
+                number = tables.access[step]
+                # Those with the event's own value, and those in which the register is empty.
+                for turn in range(1 if number == NOTHING else 2):
+                    register = 0
+                    content = EMPTY
+                    if number == NOTHING:
+                        slot = index.first[group]
+                    else:
+                        register = tables.indexes[number]
+                        if turn == 0:
+                            content = values[event, tables.guards[tables.guard_rows[step], 2]]
+                        slot = index.partners[number, partners_of(index, group, content)]
+                    while slot != NOTHING:
+                        following = (
+                            slots.next[slot] if number == NOTHING else index.after[slot, number]
+                        )
+                        if (
+                            number == NOTHING
+                            or (
+                                slots.registers[slot, register] == content
+                                and index.group[slot] == group
+                            )
+                        ) and allowed(tables, step, slots.registers, slot, values, event):
+                            start = graph.start[slots.root[slot]]
+                            if moves == room or ending == room:
+                                return FULL, event, 2 * room
+                            if start >= floor and graph.start_clock[start] >= edge:
+                                scratch.slot[moves] = slot
+                                scratch.step[moves] = step
+                                moves += 1
+                            else:
+                                scratch.dropped[ending] = slot
+                                ending += 1
+                        slot = following
+            if not keeps:
+                slot = index.first[group]
+                while slot != NOTHING:
+                    if ending == room:
+                        return FULL, event, 2 * room
+                    scratch.dropped[ending] = slot
+                    ending += 1
+                    slot = slots.next[slot]
+            group = index.next[group]
+        if moves == 0 and ending == 0:
+            continue
+        if (
+            counters[NODES] + 3 * moves + 2 > graph.label.shape[0]
+            or counters[STARTS] + 1 > graph.start_clock.shape[0]
+            or counters[SLOTS] + moves > slots.state.shape[0]
+            or counters[HITS] + 1 > hits.end.shape[0]
+        ):
+            return FULL, event, moves
+
+        # Then the moves: what they make waits in `scratch`.
+        position = first_position + event
+        bottom = NOTHING
+        for move in range(moves):
+            slot = scratch.slot[move]
+            step = scratch.step[move]
+            target = tables.targets[step]
+            label = tables.labels[step]
+            if slot == NOTHING:
+                if bottom == NOTHING:
+                    start = counters[STARTS]
+                    counters[STARTS] = start + 1
+                    graph.start_position[start] = position
+                    graph.start_clock[start] = clocks[event]
+                    bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+                node = bottom
+                for register in range(registers):
+                    scratch.registers[move, register] = EMPTY
+            else:
+                node = slots.root[slot]
+                if label == 0 and target == slots.state[slot]:
+                    target = NOTHING
+                for register in range(registers):
+                    scratch.registers[move, register] = slots.registers[slot, register]
+            if target != NOTHING:
+                put(tables, step, scratch.registers, move, values, event)
+            if label != 0:
+                node = add_node(graph, counters, label, node, NOTHING, position, graph.start[node])
+            scratch.node[move] = node
+            scratch.target[move] = target
+        for i in range(ending):
+            slot = scratch.dropped[i]
+            if slots.root[slot] != NOTHING:
+                release(tables, slots, index, counters, slot)
+
+        # Earlier starts are joined first, so that later ones come to stand on the left.
+        sort_by_start(graph, scratch, moves)
+        hit = NOTHING
+        group = NOTHING
+        last = NOTHING
+        for i in range(moves):
+            move = scratch.order[i]
+            node = scratch.node[move]
+            target = scratch.target[move]
+            if tables.finals[scratch.step[move]]:
+                hit = node if hit == NOTHING else join(graph, counters, hit, node)
+            if target == NOTHING:
+                continue
+            if target != last:
+                group = find_group(slots, index, key, target)
+                last = target
+            slot = NOTHING
+            if group != NOTHING:
+                slot = find_slot(slots, index, group, scratch.registers, move)
+            if slot != NOTHING:
+                start = graph.start[slots.root[slot]]
+                if start < floor or graph.start_clock[start] < edge:
+                    slots.root[slot] = node
+                else:
+                    slots.root[slot] = join(graph, counters, slots.root[slot], node)
+            else:
+                slot = counters[FREE]
+                if slot != NOTHING:
+                    counters[FREE] = slots.next[slot]
+                else:
+                    slot = counters[SLOTS]
+                    counters[SLOTS] = slot + 1
+                slots.state[slot] = target
+                for register in range(registers):
+                    slots.registers[slot, register] = scratch.registers[move, register]
+                slots.root[slot] = node
+                group = link(tables, slots, index, key, slot, group)
+
+        if hit != NOTHING:
+            number = counters[HITS]
+            counters[HITS] = number + 1
+            hits.end[number] = position
+            hits.root[number] = hit
+            hits.edge[number] = edge
+            hits.floor[number] = floor
+            hits.key[number] = key
+            if consume == CONSUME_ANY:
+                counters[FLOOR] = counters[STARTS]
+            elif consume == CONSUME_PARTITION:
+                while slots.heads[key] != NOTHING:
+                    release(tables, slots, index, counters, index.first[slots.heads[key]])
+    return DONE, symbols.shape[0], 0
