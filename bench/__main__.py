@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import (
+    conditions,
     enumeration,
     hostile,
     memory,
@@ -33,6 +34,7 @@ GROUPS: tuple[Group, ...] = (
     windows.GROUP,
     operators.GROUP,
     partitions.GROUP,
+    conditions.GROUP,
     enumeration.LISTING,
     enumeration.COUNTING,
     memory.WINDOW_GROUP,

@@ -51,46 +51,45 @@ def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: i
 
 
 @helper
-def sort_by_start(graph: Graph, scratch: Scratch, count: int) -> None:
+def end_of_run(scratch: Scratch, begin: int, count: int) -> int:
+    """Return where the sorted run that begins here ends."""
+    end = begin + 1
+    while (
+        end < count and scratch.start[scratch.order[end - 1]] <= scratch.start[scratch.order[end]]
+    ):
+        end += 1
+    return end
+
+
+@helper
+def sort_by_start(scratch: Scratch, count: int) -> None:
     """Write the moves to `order`, the earliest start first, merging runs that are sorted.
 
     Lists have the latest configuration first, so reading them backwards makes long runs.
     """
     for i in range(count):
         scratch.order[i] = count - 1 - i
-    merged = False
+    merged = count < 2
     while not merged:
         merged = True
         begin = 0
         while begin < count:
-            middle = begin + 1
-            while middle < count and (
-                graph.start[scratch.node[scratch.order[middle - 1]]]
-                <= graph.start[scratch.node[scratch.order[middle]]]
-            ):
-                middle += 1
+            middle = end_of_run(scratch, begin, count)
             if middle == count:
                 break
-            end = middle + 1
-            while end < count and (
-                graph.start[scratch.node[scratch.order[end - 1]]]
-                <= graph.start[scratch.node[scratch.order[end]]]
-            ):
-                end += 1
+            end = end_of_run(scratch, middle, count)
             merged = merged and begin == 0 and end == count
-            left, right, place = begin, middle, begin
-            while left < middle or right < end:
+            left, right = begin, middle
+            for place in range(begin, end):
                 if right == end or (
                     left < middle
-                    and graph.start[scratch.node[scratch.order[left]]]
-                    <= graph.start[scratch.node[scratch.order[right]]]
+                    and scratch.start[scratch.order[left]] <= scratch.start[scratch.order[right]]
                 ):
                     scratch.spare[place] = scratch.order[left]
                     left += 1
                 else:
                     scratch.spare[place] = scratch.order[right]
                     right += 1
-                place += 1
             for i in range(begin, end):
                 scratch.order[i] = scratch.spare[i]
             begin = end
@@ -243,6 +242,7 @@ def correlate(
             if label != 0:
                 node = add_node(graph, counters, label, node, NOTHING, position, graph.start[node])
             scratch.node[move] = node
+            scratch.start[move] = graph.start[node]
             scratch.target[move] = target
         for i in range(ending):
             slot = scratch.dropped[i]
@@ -250,7 +250,7 @@ def correlate(
                 release(tables, slots, index, counters, slot)
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
-        sort_by_start(graph, scratch, moves)
+        sort_by_start(scratch, moves)
         hit = NOTHING
         group = NOTHING
         last = NOTHING

@@ -151,8 +151,9 @@ class Scratch(NamedTuple):
     """[move]: a configuration, or NOTHING for a run that starts, and a step it takes."""
     target: np.ndarray
     node: np.ndarray
+    start: np.ndarray
     registers: np.ndarray
-    """[move]: the configuration after it, NOTHING where there is none."""
+    """[move]: the configuration after it, its target NOTHING where there is none."""
     order: np.ndarray
     spare: np.ndarray
     dropped: np.ndarray
@@ -222,6 +223,7 @@ def new_scratch(moves: int, registers: int) -> Scratch:
         return np.zeros(moves, np.int32)
 
     return Scratch(
+        zeros(),
         zeros(),
         zeros(),
         zeros(),
