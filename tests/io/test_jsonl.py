@@ -37,10 +37,10 @@ def test_json_times_are_read_when_declared(tmp_path: Path) -> None:
     assert read(path, types={"t": pa.timestamp("us")}) == [{"t": datetime(2026, 1, 31, 9, 30)}]
 
 
-def test_json_lines_are_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "_CHUNK_LINES", 10)
+def test_json_lines_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "_BLOCK", 105)
     path = tmp_path / "events.jsonl"
-    path.write_text("".join(json.dumps({"a": n}) + "\n" for n in range(25)) + '{"a": "x"}\n')
+    path.write_text("".join(json.dumps({"a": n}) + "\n" for n in range(10, 35)) + '{"a": "x"}\n')
     source = open_events(path)
     assert [next(source.batches).num_rows for _ in range(2)] == [10, 10]
     with pytest.raises(EventError, match=r"line 26, column 'a': 'x' is of type string"):

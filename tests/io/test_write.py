@@ -43,7 +43,18 @@ ROWS = [row for batch in BATCHES for row in batch.to_pylist()]
 
 
 @pytest.mark.parametrize(
-    "name", ["e.csv", "e.csv.gz", "e.jsonl", "E.JSONL", "e.ndjson.gz", "e.parquet", "e.pq"]
+    "name",
+    [
+        "e.csv",
+        "e.csv.gz",
+        "e.csv.zst",
+        "e.jsonl",
+        "E.JSONL",
+        "e.ndjson.gz",
+        "e.jsonl.zst",
+        "e.parquet",
+        "e.pq",
+    ],
 )
 def test_what_is_written_is_read_again(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -141,7 +152,7 @@ def test_batches_are_written_as_they_come(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["e", "e.txt", "e.json.zip", "csv"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EventError, match=r"end in \.csv, \.csv\.gz, \.jsonl"):
+    with pytest.raises(EventError, match=r"end in \.csv, \.jsonl, .* or in \.gz"):
         write_events(BATCHES, tmp_path / name)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import FixedColumns
+from ensue.io.columns import Cut, Position, Reader
 from ensue.io.files import reason
 
-_BATCH_ROWS = 65536
+_BATCH_ROWS = 1 << 16
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -26,7 +28,7 @@ def parquet_files(folder: Path) -> list[Path]:
     return files
 
 
-def read_parquet(files: Sequence[Path]) -> FixedColumns:
+def read_parquet(files: Sequence[Path], start: Position | None = None) -> Reader:
     """Read Parquet files one after the other, with the columns of all of them."""
     from pyarrow import parquet
 
@@ -44,15 +46,45 @@ def read_parquet(files: Sequence[Path]) -> FixedColumns:
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise EventError(f"{path}: cannot be read as Parquet: {reason(error)}") from error
-    batches = (
-        _conform(batch, schema)
-        for path in files
-        for batch in parquet.ParquetFile(path).iter_batches(_BATCH_ROWS)
-    )
-    return FixedColumns(schema, batches, rows)
+
+    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+        wanted = _selected(schema, names)
+        at, done = (0, 0) if start is None else (start["file"], start["rows"])
+        for number, path in enumerate(files[at:], at):
+            for batch in _parquet_batches(path, wanted.names, done):
+                done += batch.num_rows
+                yield Cut(conform(batch, wanted), {"file": number, "rows": done})
+            done = 0
+
+    return Reader(schema, True, cuts, rows)
 
 
-def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _parquet_batches(path: Path, names: list[str], skip: int) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a file but for the first ones; whole row groups of these are not read."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        metadata = file.metadata
+        ends = list(accumulate(metadata.row_group(i).num_rows for i in range(file.num_row_groups)))
+        groups = [group for group, end in enumerate(ends) if end > skip]
+        if groups:
+            skip -= ends[groups[0] - 1] if groups[0] else 0
+        own = [name for name in names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=own):
+            kept = batch.slice(skip)
+            skip -= batch.num_rows - kept.num_rows
+            if kept.num_rows:
+                yield kept
+
+
+def _selected(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
+    """Keep the columns of these names, and at least one, which tells the number of rows."""
+    if names is None:
+        return schema
+    return pa.schema([each for each in schema if each.name in names] or list(schema)[:1])
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Give a batch the columns of the schema: absent ones are NULL."""
     if batch.schema.equals(schema):
         return batch
@@ -65,14 +97,39 @@ def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def read_arrow(path: Path) -> FixedColumns:
+def read_arrow(path: Path, start: Position | None = None) -> Reader:
     """Read an Arrow file or stream; the file is mapped, not loaded."""
     source = pa.memory_map(str(path))
     try:
-        reader = pa.ipc.open_file(source)
+        reader: Any = pa.ipc.open_file(source)
     except pa.ArrowInvalid:
         source.seek(0)
         stream = pa.ipc.open_stream(source)
-        return FixedColumns(stream.schema, stream)
+        return Reader(stream.schema, True, _arrow_cuts(stream.schema, iter(stream), start))
     batches = (reader.get_batch(at) for at in range(reader.num_record_batches))
-    return FixedColumns(reader.schema, batches)
+    return Reader(reader.schema, True, _arrow_cuts(reader.schema, batches, start))
+
+
+def read_arrow_stream(source: Any, start: Position | None = None) -> Reader:
+    """Read an Arrow stream that comes through a pipe."""
+    stream = pa.ipc.open_stream(source)
+    return Reader(stream.schema, True, _arrow_cuts(stream.schema, iter(stream), start))
+
+
+def _arrow_cuts(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], start: Position | None
+) -> Any:
+    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+        wanted = _selected(schema, names).names
+        skip = 0 if start is None else start["rows"]
+        done = 0
+        for batch in batches:
+            kept = batch.slice(max(skip - done, 0)) if done < skip else batch
+            done += batch.num_rows
+            # Batches may be of any size; large ones would make matches wait.
+            for first in range(0, kept.num_rows, _BATCH_ROWS):
+                some = kept.slice(first, _BATCH_ROWS)
+                after = done - kept.num_rows + first + some.num_rows
+                yield Cut(some if names is None else some.select(wanted), {"rows": after})
+
+    return cuts

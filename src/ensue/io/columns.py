@@ -1,16 +1,27 @@
-"""What is known of columns before their values are read."""
+"""What is known of columns before their values are read, and where reading goes on after some."""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from ensue.errors import EventError
 
 Types = Mapping[str, pa.DataType]
+
+Position = dict[str, Any]
+"""Where to go on reading, as JSON can hold it; the format that wrote it understands it."""
+
+
+class Cut(NamedTuple):
+    """A batch, and where the next one begins."""
+
+    batch: pa.RecordBatch
+    position: Position
 
 
 class FixedColumns(NamedTuple):
@@ -21,8 +32,30 @@ class FixedColumns(NamedTuple):
     rows: int | None = None
 
 
+class Reader(NamedTuple):
+    """A file that is open: its columns are known, and what is read of them is yet to be said."""
+
+    schema: pa.Schema
+    closed: bool
+    """Whether the columns are fixed by the format, so that a name not among them is a mistake."""
+    cuts: Callable[[Collection[str] | None], Iterator[Cut]]
+    """Reads the columns of these names (None: all) to the end, once."""
+    rows: int | None = None
+    """How many rows there are, where that is known in advance."""
+
+
 def refuse_same_names(schema: pa.Schema, where: str) -> None:
     """Stop at columns that no name tells apart."""
     for name, count in Counter(schema.names).items():
         if count > 1:
             raise EventError(f"{where}: two columns are named {name!r}; rename one of them")
+
+
+def schema_to_text(schema: pa.Schema) -> str:
+    """Write down the types of columns, for a position."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def schema_from_text(text: str) -> pa.Schema:
+    """Read what `schema_to_text` wrote."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

@@ -60,9 +60,16 @@ def batches_of_chunks(chunks: Iterable[Chunk], types: Types) -> Iterator[pa.Reco
     """Turn each chunk of rows into a batch that fits the ones before."""
     known: Iterable[pa.Field[Any]] = ()
     for rows, place in chunks:
-        batch = pa.RecordBatch.from_struct_array(_record(rows, known, place, types))
+        batch = batch_of_rows(rows, known, place, types)
         known = batch.schema
         yield batch
+
+
+def batch_of_rows(
+    rows: list[Any], known: Iterable[pa.Field[Any]], place: Place, types: Types
+) -> pa.RecordBatch:
+    """Turn rows into a batch: the known columns with their types first, then new ones."""
+    return pa.RecordBatch.from_struct_array(_record(rows, known, place, types))
 
 
 def array_of(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:

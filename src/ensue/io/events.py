@@ -9,7 +9,7 @@ from 0, as positions are; lines of files from 1.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,19 +17,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.arrow import parquet_files, read_arrow, read_parquet
-from ensue.io.columns import FixedColumns, Types, refuse_same_names
-from ensue.io.csv import read_csv
+from ensue.io.columns import FixedColumns, Reader, Types, refuse_same_names
 from ensue.io.dicts import batches_of_chunks, chunks_of_rows
 from ensue.io.files import reason
-from ensue.io.jsonl import chunks_of_json
+from ensue.io.readers import files_of, open_files
 from ensue.io.tables import of_one_schema, read_table
 
 _CHUNK_ROWS = 4096
-_CSV = (".csv", ".csv.gz")
-_JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
-_PARQUET = (".parquet", ".pq")
-_ARROW = (".arrow", ".feather")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +53,8 @@ def open_events(
     >>> source.schema.field("price").type
     DataType(double)
     """
+    if isinstance(events, EventSource):
+        return events
     if isinstance(events, str | os.PathLike):
         return _open_path(Path(events), types or {})
     of_stream = f" of {stream}" if stream else ""
@@ -75,31 +71,14 @@ def open_events(
 
 
 def _open_path(path: Path, types: Types) -> EventSource:
-    """Open a file by its suffix, or a folder of Parquet files."""
-    try:
-        if path.is_dir():
-            return _closed(read_parquet(parquet_files(path)), str(path))
-        if not path.exists():
-            raise EventError(f"{path}: there is no such file")
-        return _open_file(path, types)
-    except (pa.ArrowException, OSError) as error:
-        raise EventError(f"{path}: cannot be read: {reason(error)}") from error
+    """Open a file by its suffix, a folder of Parquet files, or the files that fit a pattern."""
+    return of_reader(open_files(files_of(path), types))
 
 
-def _open_file(path: Path, types: Types) -> EventSource:
-    name = path.name.lower()
-    if name.endswith(_CSV):
-        return _closed(read_csv(path, types), str(path))
-    if name.endswith(_JSON):
-        return _growing(batches_of_chunks(chunks_of_json(path), types), None)
-    if name.endswith(_PARQUET):
-        return _closed(read_parquet([path]), str(path))
-    if name.endswith(_ARROW):
-        return _closed(read_arrow(path), str(path))
-    known = ", ".join((*_CSV, *_JSON, *_PARQUET, *_ARROW))
-    raise EventError(
-        f"{path}: events are read from files that end in {known}; rename or convert it"
-    )
+def of_reader(reader: Reader, names: Collection[str] | None = None) -> EventSource:
+    """Read the columns of these names, or all of them."""
+    batches = (cut.batch for cut in reader.cuts(names))
+    return EventSource(reader.schema, batches, reader.closed, reader.rows)
 
 
 def _open_iterable(events: Iterable[object], of_stream: str, types: Types) -> EventSource:

@@ -5,17 +5,58 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a file may raise, when it is compressed."""
 
+COMPRESSED = (".gz", ".zst")
+"""How the names of files end that are unpacked on reading."""
+
+
+def with_compressed(*suffixes: str) -> tuple[str, ...]:
+    """Return the suffixes as they are, then as those of compressed files have them.
+
+    >>> with_compressed(".csv")
+    ('.csv', '.csv.gz', '.csv.zst')
+    """
+    return tuple(f"{suffix}{end}" for end in ("", *COMPRESSED) for suffix in suffixes)
+
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked if its name ends in .gz."""
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path)  # type: ignore[return-value]
+    """Open a file for reading, unpacked if its name ends in .gz or .zst."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return cast(IO[bytes], gzip.open(path))
+    if suffix == ".zst":
+        import pyarrow as pa
+
+        return cast(IO[bytes], pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
     return path.open("rb")
+
+
+def unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:
+    """Unpack what comes through a pipe, as files of this suffix are unpacked."""
+    if suffix == ".gz":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+    import pyarrow as pa
+
+    return cast(IO[bytes], pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+
+
+def create_binary(path: Path) -> IO[bytes]:
+    """Open a file for writing, packed if its name ends in .gz or .zst."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        # No time of writing in the header: the same events make the same file.
+        return cast(IO[bytes], gzip.GzipFile(path, "wb", compresslevel=6, mtime=0))
+    if suffix == ".zst":
+        import pyarrow as pa
+
+        # An OSFile, which Arrow closes when the compressed stream is closed.
+        sink: Any = pa.OSFile(str(path), "wb")
+        return cast(IO[bytes], pa.CompressedOutputStream(sink, "zstd"))
+    return path.open("wb")
 
 
 def reason(error: BaseException) -> str:

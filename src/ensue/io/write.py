@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -13,12 +12,13 @@ from decimal import Decimal
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
+from ensue.io.files import create_binary, with_compressed
 
 _Write = Callable[[pa.RecordBatch], object]
 
@@ -56,15 +56,10 @@ def _opener(path: Path) -> Callable[[Path, pa.Schema], AbstractContextManager[_W
     for suffixes, opener in _OPENERS.items():
         if name.endswith(suffixes):
             return opener
-    known = ", ".join(chain.from_iterable(_OPENERS))
-    raise EventError(f"{path}: events are written to files that end in {known}; choose one of them")
-
-
-def _open_binary(path: Path) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        # No time of writing in the header: the same events make the same file.
-        return cast(IO[bytes], gzip.GzipFile(path, "wb", compresslevel=6, mtime=0))
-    return path.open("wb")
+    raise EventError(
+        f"{path}: events are written to files that end in .csv, .jsonl, .ndjson, .parquet or .pq, "
+        "or in .gz or .zst after one of the first three; choose one of them"
+    )
 
 
 @contextmanager
@@ -75,7 +70,7 @@ def _csv_file(path: Path, schema: pa.Schema) -> Iterator[_Write]:
                 f"{path}: column {field.name!r} is nested, which CSV cannot hold; "
                 "write JSON lines or Parquet"
             )
-    with _open_binary(path) as sink, arrow_csv.CSVWriter(sink, schema) as writer:
+    with create_binary(path) as sink, arrow_csv.CSVWriter(sink, schema) as writer:
         yield _of_columns(schema, writer.write_batch, path)
 
 
@@ -106,7 +101,7 @@ def _of_columns(schema: pa.Schema, write: _Write, path: Path) -> _Write:
 
 @contextmanager
 def _json_file(path: Path, _: pa.Schema) -> Iterator[_Write]:
-    with _open_binary(path) as sink:
+    with create_binary(path) as sink:
         yield partial(_write_json, sink, path)
 
 
@@ -152,7 +147,7 @@ def _json_value(value: Any, path: Path, column: str) -> Any:
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _OPENERS = {
-    (".csv", ".csv.gz"): _csv_file,
-    (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"): _json_file,
+    with_compressed(".csv"): _csv_file,
+    with_compressed(".jsonl", ".ndjson"): _json_file,
     (".parquet", ".pq"): _parquet_file,
 }

@@ -1,0 +1,213 @@
+"""Open files of events: one, several, a folder, a pattern, or standard input."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, cast
+
+import pyarrow as pa
+
+from ensue.errors import EventError
+from ensue.io.arrow import conform, parquet_files, read_arrow, read_arrow_stream, read_parquet
+from ensue.io.columns import Cut, Position, Reader, Types, refuse_same_names, schema_to_text
+from ensue.io.csv import read_csv
+from ensue.io.files import reason, unpacked, with_compressed
+from ensue.io.jsonl import read_json
+from ensue.io.text import Text, Wait
+
+_CSV = with_compressed(".csv")
+_JSON = with_compressed(".jsonl", ".ndjson", ".json")
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather")
+
+STDIN = "<stdin>"
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return a file, the Parquet files of a folder, or the files that fit a pattern, by name."""
+    if path.is_dir():
+        return parquet_files(path)
+    if path.exists():
+        return [path]
+    if glob.has_magic(str(path)):
+        found = [Path(each) for each in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
+        files = [each for each in found if each.is_file()]
+        if files:
+            return files
+        raise EventError(f"{path}: no file fits this pattern")
+    raise EventError(f"{path}: there is no such file")
+
+
+def open_files(
+    files: Sequence[Path],
+    types: Types | None = None,
+    start: Position | None = None,
+    wait: Wait | None = None,
+) -> Reader:
+    """Open files as one stream, each after the one before it.
+
+    Args:
+        files: at least one file; its suffix tells the format.
+        types: declared types of columns, for formats that have none of their own.
+        start: where to go on reading, if not at the beginning.
+        wait: follow the last file, which must be plain text, as it grows.
+    """
+    types = types or {}
+    if len(files) == 1:
+        return _open(files[0], types, start, wait)
+    if all(_is(each, _PARQUET) for each in files):
+        with _named(files[0]):
+            return _checked(read_parquet(files, start), str(files[0]))
+    return _joined(files, types, start, wait)
+
+
+def _is(path: Path, suffixes: tuple[str, ...]) -> bool:
+    return path.name.lower().endswith(suffixes)
+
+
+def _open(path: Path, types: Types, start: Position | None, wait: Wait | None) -> Reader:
+    """Open a file by its suffix."""
+    if wait is not None and not _is(path, (_CSV[0], *_JSON[:3])):
+        raise EventError(f"{path}: only plain files of CSV or JSON lines can be followed")
+    with _named(path):
+        if not path.exists():
+            raise EventError(f"{path}: there is no such file")
+        if _is(path, _CSV):
+            return _checked(read_csv(Text.of_file(path, wait), types, start), str(path))
+        if _is(path, _JSON):
+            return _checked(read_json(Text.of_file(path, wait), types, start), str(path))
+        if _is(path, _PARQUET):
+            return _checked(read_parquet([path], start), str(path))
+        if _is(path, _ARROW):
+            return _checked(read_arrow(path, start), str(path))
+    known = ", ".join((*_CSV[:1], *_JSON[:3], *_PARQUET, *_ARROW))
+    raise EventError(
+        f"{path}: events are read from files that end in {known}, or in .gz or .zst after one of "
+        "the first four; rename or convert it"
+    )
+
+
+def _checked(reader: Reader, where: str) -> Reader:
+    """Refuse columns of one name, and say where it was when Arrow cannot read on."""
+    refuse_same_names(reader.schema, where)
+
+    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+        try:
+            for cut in reader.cuts(names):
+                if cut.batch.num_rows:
+                    yield cut
+        except (pa.ArrowException, OSError) as error:
+            raise EventError(f"{where}: cannot be read any further: {reason(error)}") from error
+
+    return reader._replace(cuts=cuts)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise EventError(f"{path}: cannot be read: {reason(error)}") from error
+
+
+# Several files
+
+
+def _joined(
+    files: Sequence[Path], types: Types, start: Position | None, wait: Wait | None
+) -> Reader:
+    """Read files of any formats one after the other, with the columns of all of them."""
+    # A followed file may be empty as yet, and what it has does not count before its turn.
+    readers = [_open(path, types, None, None) for path in (files[:-1] if wait else files)]
+    rows = [each.rows for each in readers]
+    closed = all(each.closed for each in readers) and wait is None
+    try:
+        schemas = [each.schema for each in readers]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        names = ", ".join(map(str, files))
+        raise EventError(f"{names} have columns of different types: {error}") from error
+    del readers
+
+    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+        first = 0 if start is None else start["file"]
+        known = schema if start is None else None
+        for number, path in enumerate(files[first:], first):
+            inner = start["within"] if start is not None and number == first else None
+            last = wait if number == len(files) - 1 else None
+            if inner is None and _is(path, _JSON) and known is not None:
+                # The columns of the files before keep their types.
+                inner = {"bytes": 0, "lines": 0, "columns": schema_to_text(known)}
+            for cut in _open(path, types, inner, last).cuts(names):
+                batch = conform(cut.batch, _part(schema, names)) if closed else cut.batch
+                known = batch.schema
+                yield Cut(batch, {"file": number, "within": cut.position})
+
+    total = None if None in rows else sum(each or 0 for each in rows)
+    return Reader(schema, closed, cuts, total)
+
+
+def _part(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
+    return pa.schema([each for each in schema if names is None or each.name in names])
+
+
+# Standard input
+
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+_MOST_AT_ONCE = 6
+
+
+def open_pipe(raw: IO[bytes], types: Types | None = None, *, live: bool = False) -> Reader:
+    """Open what comes through a pipe; its first bytes tell the format.
+
+    With `live` events are read as soon as they are there, line by line.
+    """
+    head = raw.read(_MOST_AT_ONCE)
+    stream: IO[bytes] = cast(IO[bytes], _Rest(head, raw, live))
+    for magic, suffix in _MAGIC.items():
+        if head.startswith(magic):
+            if live:
+                raise EventError(f"{STDIN}: a compressed stream cannot be followed; unpack it")
+            stream = unpacked(stream, suffix)
+            head = stream.read(_MOST_AT_ONCE)
+            stream = cast(IO[bytes], _Rest(head, stream, live))
+    with _named(Path(STDIN)):
+        if head.startswith((b"PAR1", b"ARROW1")):
+            raise EventError(
+                f"{STDIN}: this is a Parquet or Arrow file, which is not read from front to back; "
+                "pass the file's name"
+            )
+        if head.startswith(b"\xff\xff\xff\xff"):
+            return _checked(read_arrow_stream(pa.PythonFile(stream, "r")), STDIN)
+        text = Text(STDIN, lambda: stream, None, (lambda: False) if live else None)
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b""):
+            return _checked(read_json(text, types or {}), STDIN)
+        return _checked(read_csv(text, types or {}), STDIN)
+
+
+class _Rest(BytesIO):
+    """Gives some bytes back that were read already, then the rest of a stream."""
+
+    def __init__(self, head: bytes, rest: IO[bytes], live: bool) -> None:
+        super().__init__()
+        self._head = head
+        self._more = rest
+        self._live = live
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read what was read before, then on; live, what is there need not wait for the rest."""
+        if size is None or size < 0:
+            data, self._head = self._head + self._more.read(), b""
+            return data
+        data, self._head = self._head[:size], self._head[size:]
+        if len(data) < size and not (data and self._live):
+            data += self._more.read(size - len(data))
+        return data
+
+    def seekable(self) -> bool:
+        """Say that there is no way back."""
+        return False
