@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -184,10 +185,15 @@ class Piece:
         if self.shape.totals is not None:
             yield self._totals_table()
             return
+        for _, table in self.parts(events=events):
+            yield table
+
+    def parts(self, *, events: bool) -> Iterator[tuple[Columns, pa.Table]]:
+        """Give the matches many at a time: where they are, and as a table."""
         names = [""] if self.shape.positions_only else list(self.shape.variables)
         for found in self.findings.columns(names):
             table = self._table(found, events)
-            yield self._with_computed(table) if self.shape.computed else table
+            yield found, self._with_computed(table) if self.shape.computed else table
 
     def empty_table(self, *, events: bool) -> pa.Table:
         """Give a table of no matches, with all its columns."""
@@ -208,7 +214,7 @@ class Piece:
             return pa.table(columns)
         for name, paths in self.shape.variables.items():
             lists = found.bound[name]
-            columns[_free(name, columns)] = self._structs(lists, paths) if events else lists
+            columns[_free(name, columns)] = self.structs(lists, paths) if events else lists
         return pa.table(columns)
 
     def _with_computed(self, table: pa.Table) -> pa.Table:
@@ -255,7 +261,8 @@ class Piece:
             return pa.array(times, pa.int64())
         return pa.array(times, pa.int64()).cast(pa.timestamp("ns")).cast(column.type, safe=False)
 
-    def _structs(self, lists: pa.ListArray, paths: tuple[Path, ...] | None) -> pa.ListArray:
+    def structs(self, lists: pa.ListArray, paths: tuple[Path, ...] | None) -> pa.ListArray:
+        """Replace positions by the rows there."""
         rows = self._payload(paths).take(pc.subtract(lists.values, self.stream.first))
         return pa.ListArray.from_arrays(lists.offsets, rows.to_struct_array().combine_chunks())
 
@@ -292,10 +299,10 @@ class Piece:
         for name, position in sorted(match.bindings):
             names.setdefault(f"${name}", []).append(self._name(position))
         computed = sorted(
-            (name, y.place, self._name(y.end), [_plain(value) for _, value in y.columns])
+            (name, y.place, self._name(y.end), [plain(value) for _, value in y.columns])
             for name, y in match.computed
         )
-        key = [_plain(value) for value in self.partition_at(match.end).values()]
+        key = [plain(value) for value in self.partition_at(match.end).values()]
         told = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -314,7 +321,7 @@ class Piece:
         for row, (time, tie) in enumerate(zip(stream.times.tolist(), ties, strict=True)):
             own = (time, tie, *(key[row] for key in keys))
             ordinal = seen[own] = seen.get(own, -1) + 1
-            names.append((time, _plain(tie), ordinal))
+            names.append((time, plain(tie), ordinal))
         return names
 
 
@@ -325,6 +332,10 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _plain(value: Any) -> Any:
-    """Write a value so that JSON says the same everywhere."""
+def plain(value: Any) -> Any:
+    """Write a value so that JSON says the same everywhere, an instant whatever its time zone."""
+    if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return value.isoformat()
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

@@ -1,0 +1,7 @@
+"""Queries over Spark DataFrames, batch and streaming."""
+
+from ensue.spark.java import JavaError
+from ensue.spark.recognize import recognize
+from ensue.spark.session import session
+
+__all__ = ["JavaError", "recognize", "session"]

@@ -1,0 +1,177 @@
+"""Queries on DataFrames of finite size: bring together what belongs together, sort, recognize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyarrow import types as kinds
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from ensue.analysis.schema import AttributePath
+from ensue.predicates.vectors import path_column
+from ensue.spark.plan import Slices, Way, slices_of
+from ensue.spark.program import Program, arrow_type_at
+from ensue.spark.types import spark_schema
+from ensue.spark.worker import SLICE, Task
+
+_TIME = "__ensue_time"
+_MICROSECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Queries that see the same events in the same order, so that one pass serves them all."""
+
+    way: Way
+    programs: tuple[Program, ...]
+
+
+def passes(ways: Sequence[tuple[Way, Program]]) -> list[Pass]:
+    """Put queries together that can share a pass over the events."""
+    found: dict[tuple[str, AttributePath, tuple[AttributePath, ...]], Pass] = {}
+    for way, program in ways:
+        key = (way.kind, way.time, way.keys)
+        known = found.get(key)
+        if known is None:
+            found[key] = Pass(way, (program,))
+        else:
+            window = max(known.way.window, way.window)
+            found[key] = Pass(replace(known.way, window=window), (*known.programs, program))
+    return list(found.values())
+
+
+def run(
+    frame: DataFrame, each: Pass, schema: pa.Schema, *, names: bool, tasks: int | None
+) -> DataFrame:
+    """Find the matches of the queries of a pass."""
+    way, columns = each.way, each.programs[0].columns
+    read = dict.fromkeys(name for program in each.programs for name in program.columns_read())
+    chosen = [name for name in columns.names if name in read]
+    wanted = _known_keys(frame, way, columns).select(*(_column((name,)) for name in chosen))
+    task = Task(each.programs, schema, names)
+    count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    order = _order(each, chosen, columns)
+    if way.kind == "slices":
+        cut = _cut(wanted, way, columns, count)
+        if cut is not None:
+            task = replace(task, slices=_in_engine_time(cut, way, columns))
+            wanted = _sliced(wanted, way, cut, columns).repartition(min(count, cut.count), SLICE)
+            order = [F.col(SLICE), *order]
+        else:
+            wanted = wanted.repartition(1)
+    elif way.kind == "keys":
+        keys = [_hashed(path, columns) for path in way.keys]
+        wanted = wanted.repartition(*keys) if tasks is None else wanted.repartition(tasks, *keys)
+    else:
+        wanted = wanted.repartition(1)
+    sorted_ = wanted.sortWithinPartitions(*order)
+    return sorted_.mapInArrow(task.function(), spark_schema(schema))
+
+
+# columns
+
+
+def _column(path: AttributePath) -> Column:
+    return F.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+
+
+def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema) -> DataFrame:
+    """Leave out events without a key, but keep those without a time: they are an error."""
+    if not way.keys:
+        return frame
+    known = F.lit(True)
+    for path in way.keys:
+        if path_column(columns.empty_table(), path) is None:
+            known = F.lit(False)
+            continue
+        column = _column(path)
+        known = known & column.isNotNull()
+        if kinds.is_floating(arrow_type_at(columns, path)):
+            known = known & ~F.isnan(column)
+    return frame.filter(known | _column(way.time).isNull())
+
+
+def _hashed(path: AttributePath, columns: pa.Schema) -> Column:
+    """Return a key such that equal ones have equal bits."""
+    if path_column(columns.empty_table(), path) is None:
+        return F.lit(None).cast(T.StringType())
+    column = _column(path)
+    floating = kinds.is_floating(arrow_type_at(columns, path))
+    return column + F.lit(0.0) if floating else column
+
+
+def _order(each: Pass, chosen: Sequence[str], columns: pa.Schema) -> list[Column]:
+    """Order by time and tiebreak, then by whatever workers see: equal rows are interchangeable."""
+    paths = [each.way.time]
+    tiebreak = each.programs[0].tiebreak
+    if tiebreak is not None:
+        paths.append(tiebreak)
+    paths += [
+        (name,) for name in chosen if (name,) not in paths and _orderable(columns.field(name).type)
+    ]
+    return [
+        _column(path).asc_nulls_first() if at == 0 else _column(path).asc_nulls_last()
+        for at, path in enumerate(paths)
+    ]
+
+
+def _orderable(kind: pa.DataType) -> bool:
+    if kinds.is_map(kind):
+        return False
+    return all(_orderable(kind.field(at).type) for at in range(kind.num_fields))
+
+
+# slices of time
+
+
+def _clock(path: AttributePath, columns: pa.Schema) -> Column:
+    """Return a time as a whole number: its own units, or microseconds."""
+    column, kind = _column(path), arrow_type_at(columns, path)
+    if kinds.is_date(kind):
+        return F.unix_date(column).cast("long") * F.lit(86_400_000_000)
+    if kinds.is_timestamp(kind):
+        if kind.tz is not None:
+            return F.unix_micros(column)
+        zero = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
+        return F.timestamp_diff("MICROSECOND", zero, column)
+    return column.cast("long")
+
+
+def _cut(wanted: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:
+    """Look at the first and last time and cut what is between; None: not worth cutting."""
+    clock = _clock(way.time, columns)
+    row = wanted.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
+    if row is None or row["first"] is None:
+        return None
+    window = way.window
+    if not kinds.is_integer(arrow_type_at(columns, way.time)):
+        window = -(-window // _MICROSECOND)
+    cut = slices_of(row["first"], row["last"], window, most)
+    return cut if cut.count > 1 else None
+
+
+def _sliced(wanted: DataFrame, way: Way, cut: Slices, columns: pa.Schema) -> DataFrame:
+    """Give each event the number of its slice, and once more where the next one needs it."""
+    window = way.window
+    if not kinds.is_integer(arrow_type_at(columns, way.time)):
+        window = -(-window // _MICROSECOND)
+    timed = wanted.withColumn(
+        _TIME, F.coalesce(_clock(way.time, columns) - F.lit(cut.first), F.lit(0))
+    )
+    time = F.col(_TIME)
+    own = ((time - time % F.lit(cut.length)) / F.lit(cut.length)).cast("int")
+    overlaps = (time % F.lit(cut.length) >= F.lit(cut.length - window)) & (
+        own < F.lit(cut.count - 1)
+    )
+    slices = F.when(overlaps, F.array(own, own + F.lit(1))).otherwise(F.array(own))
+    return timed.withColumn(SLICE, F.explode(slices)).drop(_TIME)
+
+
+def _in_engine_time(cut: Slices, way: Way, columns: pa.Schema) -> tuple[int, int]:
+    if kinds.is_integer(arrow_type_at(columns, way.time)):
+        return cut.first, cut.length
+    return cut.first * _MICROSECOND, cut.length * _MICROSECOND

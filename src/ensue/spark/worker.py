@@ -1,0 +1,218 @@
+"""What runs on the executors: sorted events in, rows of matches out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import AttributePath
+from ensue.engine.piece import Piece
+from ensue.engine.recogniser import Outcome, Recogniser
+from ensue.engine.store import Store
+from ensue.engine.stream import Stream, column_at, repeated, times_of
+from ensue.errors import EventError
+from ensue.predicates.vectors import UnsupportedError
+from ensue.spark import rows
+from ensue.spark.program import Program
+
+SLICE = "__ensue_slice"
+"""The column that numbers slices of time."""
+
+QUERY = "query"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task does: the queries, the rows to give, and how time is cut into slices."""
+
+    programs: tuple[Program, ...]
+    schema: pa.Schema
+    """The columns of all rows."""
+    names: bool
+    """Whether a column tells the query of a row."""
+    slices: tuple[int, int] | None = None
+    """Where the first slice begins and how long each is, as the engine counts time."""
+
+    def function(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """Return what mapInArrow is to run."""
+
+        def recognize(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return self.run(batches)
+
+        return recognize
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the sorted events of a partition and give the rows of all queries."""
+        tables = (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
+        if self.slices is None:
+            yield from self._evaluate(tables, None)
+            return
+        first, length = self.slices
+        for number, part in _by_slice(tables):
+            yield from self._evaluate(part, first + number * length)
+
+    def _evaluate(self, tables: Iterator[pa.Table], begin: int | None) -> Iterator[pa.RecordBatch]:
+        runs: list[Run] = []
+        for table in tables:
+            # Where there are no events, nothing is compiled.
+            runs = runs or [Run(program) for program in self.programs]
+            for run in runs:
+                yield from self._rows(run, run.push(table), begin)
+        for run in runs:
+            yield from self._rows(run, run.finish(), begin)
+
+    def _rows(
+        self, run: Run, pieces: Iterable[Piece], begin: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        for piece in pieces:
+            for table in rows.tables(piece, run.schema, begin):
+                yield from self.fitted(run.program.name, table).to_batches()
+
+    def fitted(self, name: str, table: pa.Table) -> pa.Table:
+        """Give rows the columns that the rows of all queries have."""
+        if not self.names:
+            return table
+        known = set(table.column_names)
+        columns = [
+            pa.repeat(pa.scalar(name), table.num_rows)
+            if each.name == QUERY
+            else widened(table.column(each.name), each.type)
+            if each.name in known
+            else pa.nulls(table.num_rows, each.type)
+            for each in self.schema
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def widened(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Give lists of records the attributes that other queries ask for; they are NULL here."""
+    if column.type == kind:
+        return column
+    lists = column.combine_chunks()
+    if isinstance(lists, pa.ChunkedArray):
+        lists = pa.concat_arrays(lists.chunks)
+    records = lists.values
+    have = {each.name for each in records.type}
+    fields = list(kind.value_type)
+    arrays = [
+        records.field(each.name) if each.name in have else pa.nulls(len(records), each.type)
+        for each in fields
+    ]
+    records = pa.StructArray.from_arrays(arrays, fields=fields)
+    return pa.chunked_array([pa.ListArray.from_arrays(lists.offsets, records).cast(kind)])
+
+
+def _by_slice(tables: Iterator[pa.Table]) -> Iterator[tuple[int, Iterator[pa.Table]]]:
+    """Split sorted events where the number of the slice changes."""
+
+    def pieces() -> Iterator[tuple[int, pa.Table]]:
+        for table in tables:
+            numbers = table.column(SLICE).to_numpy()
+            table = table.drop_columns([SLICE])
+            cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+            for low, high in pairwise(cuts):
+                yield int(numbers[low]), table.slice(low, high - low)
+
+    for number, group in groupby(pieces(), key=lambda each: each[0]):
+        yield number, (table for _, table in group)
+
+
+@dataclass(slots=True)
+class Run:
+    """One query on one stream of sorted events."""
+
+    program: Program
+    schema: pa.Schema = field(init=False)
+    _recogniser: Recogniser = field(init=False)
+    _store: Store = field(default_factory=Store)
+    _next: int = 0
+    _latest: int | None = None
+
+    def __post_init__(self) -> None:
+        self.schema = rows.schema_of(self.program)
+        self._recogniser = self.program.recogniser()
+
+    def push(self, table: pa.Table) -> Iterator[Piece]:
+        """Read events and give what they complete."""
+        stream = self._stream(table)
+        self._store.add(stream)
+        try:
+            found = self._recogniser.push(stream)
+        except UnsupportedError as error:
+            raise EventError(
+                f"a condition compares values that Spark's workers cannot keep ({error}); run the "
+                "query locally on a table instead"
+            ) from error
+        self._next += table.num_rows
+        yield self._piece(found)
+        if self._store.has_grown:
+            self._store.forget_before(self._recogniser.first_needed(self._next))
+
+    def finish(self) -> Iterator[Piece]:
+        """Give what is known only when all events have been read."""
+        found = self._recogniser.finish()
+        if found:
+            yield self._piece(found)
+
+    def _piece(self, found: Outcome) -> Piece:
+        return Piece(self.program.shape, self._store.view(), found.findings, found.totals)
+
+    def _stream(self, table: pa.Table) -> Stream:
+        program = self.program
+        check_times(table, program.time)
+        times = times_of(table, program.time)
+        before = times[0] if self._latest is None else self._latest
+        assert (np.diff(times, prepend=before) >= 0).all(), "Spark has not kept the order"
+        self._latest = int(times[-1])
+        name = program.options.type
+        if name in table.column_names:
+            types = table.column(name)
+        else:
+            types = pa.chunked_array([repeated(program.sources[0], table.num_rows)])
+        return Stream(table, types, None, times, program.time, program.tiebreak, self._next)
+
+
+def check_times(table: pa.Table, path: AttributePath) -> None:
+    """Refuse an event without a time, and show it."""
+    column = column_at(table, path)
+    if column.null_count:
+        at = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
+        shown = {
+            name: value
+            for name, value in table.slice(at, 1).to_pylist()[0].items()
+            if not name.startswith("__ensue") and value is not None
+        }
+        raise EventError(
+            f"the time '{'.'.join(path)}' of an event is NULL; every event needs a time. The "
+            f"event is {shown}"
+        )
+
+
+def joined(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """Return the columns of rows of several queries: all that any of them has."""
+    fields: dict[str, pa.DataType] = {QUERY: pa.string()}
+    for each in (column for schema in schemas for column in schema):
+        known = fields.get(each.name)
+        fields[each.name] = each.type if known is None else _both(each.name, known, each.type)
+    return pa.schema(list(fields.items()))
+
+
+def _both(name: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    if left == right:
+        return left
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        members = {each.name: each.type for each in left.value_type}
+        for each in right.value_type:
+            if members.setdefault(each.name, each.type) != each.type:
+                break
+        else:
+            return pa.list_(pa.struct(list(members.items())))
+    raise EventError(
+        f"the queries give the column '{name}' different types, {left} and {right}; recognize "
+        "them one by one"
+    )

@@ -1,0 +1,21 @@
+"""One Spark for all tests of a process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+import ensue.spark
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Two cores; a task that fails is tried again, up to four times."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        running = ensue.spark.session("local[2,4]", config={"spark.sql.shuffle.partitions": "4"})
+        yield running
+        running.stop()

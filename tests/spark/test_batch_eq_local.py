@@ -1,0 +1,38 @@
+"""A batch job finds what the local engine finds, whichever way the work is spread."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ensue.engine.evaluation import USUAL
+from ensue.engine.stream import Options
+from ensue.spark import recognize
+from ensue.spark.plan import way_of
+from ensue.spark.recognize import programs_of
+from tests.spark.frames import frame_of, ids_by_query, local
+from tests.spark.random_queries import SEED, Family, batch
+from tests.strategies import Language
+
+PLAIN, CONDITIONS = Language(), Language(conditions=True)
+
+
+@pytest.mark.parametrize("language", [PLAIN, CONDITIONS], ids=["plain", "conditions"])
+@pytest.mark.parametrize(
+    ("family", "count"), [("keys", 60), ("slices", 60), ("one", 20), ("one", 21), ("one", 22)]
+)
+def test_spark_batch_eq_local(
+    spark: SparkSession, family: Family, count: int, language: Language
+) -> None:
+    drawn = batch(family, count, 2 * count + language.conditions, language)
+    assert len(drawn.queries) == count
+    frame = frame_of(spark, drawn.table)
+    programs = programs_of(
+        frame, drawn.queries, Options(time="ts", tiebreak="id"), "bindings", None, None, USUAL
+    )
+    assert family in {way_of(program).kind for program in programs}
+    found = ids_by_query(recognize(frame, drawn.queries, time="ts", tiebreak="id", tasks=3))
+    expected = local(drawn.queries, drawn.table, time="ts", tiebreak="id")
+    assert len(expected) > (0 if family == "one" else count // 4)
+    for name, text in drawn.queries.items():
+        assert found.get(name) == expected.get(name), f"seed {SEED}: {text}"
