@@ -19,7 +19,7 @@ demo: $(READY) ## Find patterns in a generated stream and show them
 	@$(BIN)/ensue demo $(ARGS)
 
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
 	@$(BIN)/ruff check .
