@@ -36,7 +36,7 @@ class Determined:
     """A machine made deterministic as far as somebody asked.
 
     States are numbered in the order of discovery, which depends on the events: whatever outlives
-    a process names them by `content`.
+    a process names them by their contents.
     """
 
     compiled: Compiled
@@ -87,6 +87,10 @@ class Determined:
             for label, (ends, reached) in sorted(targets.items())
             if ends or reached
         )
+
+    def recall(self, content: frozenset[State]) -> int:
+        """Return the number of a state by its content, which another process may have written."""
+        return self._number(content)
 
     def _number(self, content: frozenset[State]) -> int:
         number = self._numbers.get(content)

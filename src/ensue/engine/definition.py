@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ensue.analysis.expressions import Value
 from ensue.engine.findings import Listed
@@ -24,6 +27,7 @@ from ensue.logic.reference import (
     Forgotten,
     Found,
     Gathering,
+    Group,
     Plan,
     Reference,
     consumed,
@@ -121,10 +125,45 @@ class ByDefinition:
         groups = [] if self.gathering is None else self.gathering.groups.values()
         return min([*self._positions[:1], *(group.event for group in groups), next_position])
 
+    def needed(self) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for."""
+        groups = [] if self.gathering is None else self.gathering.groups.values()
+        return np.array([*self._positions, *(group.event for group in groups)], np.int64)
+
     @property
     def live(self) -> tuple[int, int]:
         """How many events are kept, and about how many bytes they take."""
         return len(self._events), len(self._events) * _BYTES
+
+    def save(self) -> dict[str, Any]:
+        """Write down what is kept besides the events themselves."""
+        groups = {} if self.gathering is None else self.gathering.groups
+        return {
+            "positions": np.array(self._positions, np.int64),
+            "now": self._now,
+            "read": self._read,
+            "forgotten": dict(self.forgotten),
+            "begun": tuple(self.begun),
+            "groups": {
+                key: (g.event, g.time, g.number, g.count, g.values) for key, g in groups.items()
+            },
+        }
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Go on from what was saved, with the events that the store kept."""
+        positions = saved["positions"]
+        if not np.isin(positions, kept.all_positions()).all():
+            raise ValueError("events are missing")
+        self._positions = positions.tolist()
+        self._events = to_events(kept.take(kept.rows_at(positions)))
+        self._now, self._read = saved["now"], saved["read"]
+        self.forgotten.update(saved["forgotten"])
+        self.begun = set(saved["begun"])
+        if self.gathering is not None:
+            self.gathering.groups = {
+                key: Group(event, time, number, count, {n: list(v) for n, v in values.items()})
+                for key, (event, time, number, count, values) in saved["groups"].items()
+            }
 
     def _trim(self) -> None:
         """Let go of events that no match to come can start at."""

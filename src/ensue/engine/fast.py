@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
+from ensue.engine.block import below, part
 from ensue.engine.findings import Enumerated
 from ensue.engine.keys import Keys
 from ensue.engine.recogniser import NOTHING, Outcome
@@ -21,11 +24,15 @@ from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
+from ensue.runtime import saved as saved_state
 from ensue.runtime.evaluate import count_ordinals
 from ensue.runtime.evaluator import MOST_BYTES, Evaluator
 from ensue.runtime.table import Table
 
 _NO_KEYS = np.zeros(0, np.int32)
+
+_SLACK = 1 << 16
+"""So many strings may be known in vain before those in registers are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class Fast:
     keys: Keys | None = field(init=False)
     now: int = 0
     """The clock at the last event."""
+    _strings_kept: int = 0
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -108,6 +116,10 @@ class Fast:
             values,
         )
         segments = list(found)
+        if self.encoder.size > 2 * self._strings_kept + _SLACK:
+            self.compact()
+            self.encoder.keep(self.evaluator.held())
+            self._strings_kept = self.encoder.size
         if len(clocks):
             self.now = int(clocks[-1])
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
@@ -158,8 +170,40 @@ class Fast:
         if self._asks_start or self._counts_within_keys:
             keys.settle(None)
         else:
-            self.evaluator.compact(self.now, None)
+            self.compact()
             keys.settle(self.evaluator.live_keys())
+
+    def compact(self) -> None:
+        """Keep only what partial matches inside the window still need."""
+        counts = None
+        if self.keys is not None and self._counts_within_keys:
+            counts = self.keys.counters()
+        self.evaluator.compact(self.now, counts)
+
+    def needed(self) -> np.ndarray:
+        """Return all positions that partial matches refer to."""
+        self.compact()
+        return self.evaluator.positions()
+
+    def save(self) -> dict[str, Any]:
+        """Write down the partial matches, and what else outlives a stretch."""
+        if self.keys is None:
+            self.compact()
+        else:
+            self._settle_keys(self.keys)
+            self.compact()
+        self.encoder.keep(self.evaluator.held())
+        saved = {"now": self.now, **saved_state.save(self.evaluator)}
+        saved |= below("encoder", self.encoder.save())
+        return saved if self.keys is None else saved | below("keys", self.keys.save())
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Go on from partial matches that were saved."""
+        self.now = saved["now"]
+        self.encoder.load(part(saved, "encoder"))
+        if self.keys is not None:
+            self.keys.load(part(saved, "keys"))
+        saved_state.load(self.evaluator, saved)
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""

@@ -9,7 +9,7 @@ arrival), so that it does not depend on how the stream is cut.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
+from ensue.engine.block import below, part
 from ensue.engine.intake import Aside
 from ensue.engine.lateness import lateness_in_units
+from ensue.engine.rows import load_table, save_table
 from ensue.engine.stream import (
     Loaded,
     Options,
@@ -237,6 +239,41 @@ class Feed:
     def finish(self) -> Stream:
         """Release everything."""
         return self._release(MOST)
+
+    def save(self) -> dict[str, Any]:
+        """Write down how far the stream has come, and what waits."""
+        saved: dict[str, Any] = {
+            "next_position": self.next_position,
+            "latest": dict(self.latest),
+            "merging": self.merging,
+            "bound": self._bound,
+            "arrived": self._arrived,
+            "tiebreak": self._tiebreak,
+        }
+        if self._waiting:
+            loaded = _together([each.loaded for each in self._waiting])
+            saved |= below("waiting", save_table(loaded.table))
+            saved["waiting/types"] = pa.table({"type": loaded.types.cast(pa.string())})
+            saved["waiting/times"] = np.concatenate([each.times for each in self._waiting])
+            saved["waiting/arrivals"] = np.concatenate([each.arrivals for each in self._waiting])
+            if loaded.streams is not None:
+                saved["waiting/streams"] = loaded.streams
+        return saved
+
+    def load(self, saved: Mapping[str, Any], kind: pa.DataType) -> None:
+        """Go on from what was saved; ValueError where it cannot be."""
+        self.next_position, self.merging = saved["next_position"], saved["merging"]
+        self.latest, self.kind = dict(saved["latest"]), kind
+        self._bound, self._arrived = saved["bound"], saved["arrived"]
+        self._tiebreak = saved["tiebreak"]
+        waiting = part(saved, "waiting")
+        if waiting:
+            times, streams = waiting["times"], waiting.get("streams")
+            types = waiting["types"].column("type")
+            loaded = Loaded(load_table(waiting), closed=False, types=types, streams=streams)
+            if not len(times) == len(waiting["arrivals"]) == len(types) == loaded.table.num_rows:
+                raise ValueError("some of the events that wait are missing")
+            self._wait(loaded, times, waiting["arrivals"])
 
     def _wait(self, loaded: Loaded, times: np.ndarray, arrivals: np.ndarray) -> None:
         waiting = _Waiting(int(times.min()), int(arrivals[0]), loaded, times, arrivals)

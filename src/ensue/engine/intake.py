@@ -253,7 +253,7 @@ def _converted(
     kinds = kind_of_type(column.type), kind_of_type(held)
     if kinds[0] == kinds[1] or kinds[0] == "null" or kinds in _LOSSLESS:
         try:
-            return _cast(column, held)
+            return as_held(column, held)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
     return _converted_rows(column, held, name, kinds, bad, stop=stop)
@@ -263,7 +263,8 @@ _LOSSLESS = {("int", "double"), ("int", "decimal"), ("double", "int"), ("decimal
 """Kinds whose values may fit, value by value."""
 
 
-def _cast(column: pa.ChunkedArray, held: pa.DataType) -> pa.ChunkedArray:
+def as_held(column: pa.ChunkedArray, held: pa.DataType) -> pa.ChunkedArray:
+    """Convert a column to a type that its values fit into; ArrowInvalid where one does not."""
     if pa.types.is_dictionary(held) and not pa.types.is_dictionary(column.type):
         return column.cast(held.value_type).dictionary_encode().cast(held)
     cast = column.cast(held)
@@ -291,7 +292,7 @@ def _converted_rows(
             try:
                 if kinds[0] != kinds[1] and kinds not in _LOSSLESS:
                     raise pa.ArrowInvalid("another kind")
-                converted = _cast(pa.chunked_array([pa.array([value], column.type)]), held)[0]
+                converted = as_held(pa.chunked_array([pa.array([value], column.type)]), held)[0]
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 reason = (
                     f"row {row}, column {show(name)}: {show(value)} is of type {kinds[0]}, but "

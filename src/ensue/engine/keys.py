@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,9 +70,9 @@ class Keys:
 
     def _codes(self, table: pa.Table) -> tuple[np.ndarray, pa.Array]:
         """Number the keys of a table, and list them in the order of these numbers."""
-        codes, values = _encoded(column_at(table, self.paths[0]))
+        codes, values = encoded(column_at(table, self.paths[0]))
         for path in self.paths[1:]:
-            more, others = _encoded(column_at(table, path))
+            more, others = encoded(column_at(table, path))
             known = (codes >= 0) & (more >= 0)
             width = max(len(others), 1)
             pairs = codes[known].astype(np.int64) * width + more[known]
@@ -112,17 +113,36 @@ class Keys:
             self._numbers = {value: n for value, n in self._numbers.items() if n in kept}
         self._living = len(self._numbers)
 
+    def save(self) -> dict[str, Any]:
+        """Write down the keys, after `settle`."""
+        numbers = np.array(list(self._numbers.values()), np.int64)
+        counts = self.counters()[numbers] if len(numbers) else numbers
+        return {"values": list(self._numbers), "numbers": numbers, "counts": counts}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with keys that were saved; ValueError where they cannot be."""
+        numbers = saved["numbers"]
+        if len(numbers) and (numbers.min() < 0 or len(np.unique(numbers)) < len(numbers)):
+            raise ValueError("two keys have one number")
+        self.room = int(numbers.max(initial=0)) + 1
+        self._numbers = dict(zip(saved["values"], numbers.tolist(), strict=True))
+        self._free = list(set(range(self.room)) - set(numbers.tolist()))
+        self._living = len(numbers)
+        self.counters()[numbers] = saved["counts"]
+
 
 def _hashable(value: Any) -> Any:
     """Return a value that can be looked up: pairs come as dicts."""
     return tuple(map(_hashable, value.values())) if isinstance(value, dict) else value
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+def encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Return a code for each row (-1: NULL or NaN) and the values behind the codes."""
     column = plain_dictionary(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))  # -0.0 is 0.0
+    elif pa.types.is_temporal(column.type):
+        column = _as_integers(column)
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     elif pa.types.is_string_view(column.type):
@@ -134,3 +154,9 @@ def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     if codes.null_count:
         codes = pc.fill_null(codes.cast(pa.int64()), -1)
     return codes.to_numpy(zero_copy_only=False), array.dictionary
+
+
+def _as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Number instants and durations in their own units: Python has no nanoseconds."""
+    narrow = pa.types.is_date32(column.type) or pa.types.is_time32(column.type)
+    return column.cast(pa.int32()).cast(pa.int64()) if narrow else column.cast(pa.int64())

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.engine.block import below, part
 from ensue.engine.fast import Budgets
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Aside, Intake, Read
@@ -20,7 +22,7 @@ from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser
 from ensue.engine.store import Store
-from ensue.engine.stream import Options, Stream
+from ensue.engine.stream import Loaded, Options, Stream, column_at
 from ensue.logic.evaluate import Tally
 from ensue.predicates.vectors import UnsupportedError
 
@@ -78,6 +80,8 @@ class Lane:
     intake: Intake = field(init=False)
     feed: Feed | None = None
     members: dict[str, Member] = field(default_factory=dict)
+    bound_to: Loaded | None = None
+    """No rows, but the columns that the queries were bound to."""
     store: Store = field(default_factory=Store)
 
     def __post_init__(self) -> None:
@@ -93,7 +97,7 @@ class Lane:
         """Check what was read; bind the queries where these are the first columns."""
         feed, members = self.feed, self.members
         if feed is None:
-            members = {name: self._member(query, read) for name, query in self.queries.items()}
+            members = self._bind(read.loaded)
             feed = self._new_feed(members)
         if self.lenient:
             read = self._without_unsupported(read, feed, members)
@@ -104,9 +108,12 @@ class Lane:
                 member.recogniser.check(stretch)
         return Prepared(read, feed, members, checked)
 
-    def _member(self, query: Query, read: Read) -> Member:
+    def _bind(self, loaded: Loaded) -> dict[str, Member]:
+        return {name: self._member(query, loaded) for name, query in self.queries.items()}
+
+    def _member(self, query: Query, loaded: Loaded) -> Member:
         manner = self.manner
-        bound = bind_to(query, read.loaded, self.options)
+        bound = bind_to(query, loaded, self.options)
         tally = Tally()
         return Member(
             query,
@@ -163,6 +170,8 @@ class Lane:
                 name: [Piece(member.shape, lambda: empty, *NOTHING)]
                 for name, member in prepared.members.items()
             }
+        if self.feed is None:
+            self.bound_to = prepared.read.loaded.take(np.zeros(0, np.int64))
         self.feed, self.members = prepared.feed, prepared.members
         feed = self.feed
         self.intake.keep(prepared.read)
@@ -212,11 +221,60 @@ class Lane:
         return Piece(member.shape, lambda: newest, *outcome)
 
     def _forget(self, next_position: int) -> None:
+        """Let go of rows that nobody needs any more."""
+        members = self.members.values()
         if self.store.has_grown:
-            every = (each.recogniser.first_needed(next_position) for each in self.members.values())
+            every = (each.recogniser.first_needed(next_position) for each in members)
             self.store.forget_before(min(every))
+        if self.store.is_large:
+            found = [each.recogniser.needed() for each in members]
+            needed = [each for each in found if each is not None]
+            if len(needed) == len(found):
+                partitions = dict.fromkeys(each.shape.partition for each in members)
+                self.store.keep_only(np.concatenate(needed), partitions)
 
     @property
     def released(self) -> int:
         """How many events have got a position."""
         return 0 if self.feed is None else self.feed.next_position
+
+    # snapshots
+
+    def save(self) -> dict[str, Any]:
+        """Write down the state of all queries, and what they share."""
+        if self.feed is None or self.bound_to is None:
+            return {}
+        fields = pa.schema(list(self.intake.fields.items()))
+        saved = {
+            "names": tuple(self.members),
+            "fields": fields.empty_table(),
+            "bound_to": self.bound_to.table,
+            "closed": self.bound_to.closed,
+            **below("feed", self.feed.save()),
+        }
+        for number, member in enumerate(self.members.values()):
+            saved[f"{number}/nulls"] = member.tally.nulls
+            saved |= below(str(number), member.recogniser.save())
+        # After the queries, which may have let go of something.
+        return saved | below("store", self.store.save())
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take over a state that was saved; ValueError where it cannot be one of these queries."""
+        if not saved:
+            return
+        table = saved["bound_to"]
+        types = pa.chunked_array([], pa.string())
+        self.bound_to = Loaded(table, saved["closed"], types, None)
+        self.members = self._bind(self.bound_to)
+        if tuple(self.members) != saved["names"]:
+            raise ValueError("it has other queries")
+        self.intake.fields = {field.name: field.type for field in saved["fields"].schema}
+        feed = self.feed = self._new_feed(self.members)
+        kind = pa.null()
+        if feed.time_path is not None:
+            kind = column_at(saved["fields"], feed.time_path).type
+        feed.load(part(saved, "feed"), kind)
+        self.store.load(part(saved, "store"), feed.time_path)
+        for number, member in enumerate(self.members.values()):
+            member.tally.nulls = saved[f"{number}/nulls"]
+            member.recogniser.load(part(saved, str(number)), self.store.view()())

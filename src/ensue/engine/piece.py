@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.analysis.types import Type
 from ensue.engine.convert import arrow_type, python_value
 from ensue.engine.findings import Columns, Findings
+from ensue.engine.ordinals import ordinals
 from ensue.engine.stream import Stream, column_at
 from ensue.logic.build import SELECTED
 from ensue.logic.reference import Found, Row
@@ -173,8 +173,9 @@ class Piece:
 
     def partition_at(self, position: int) -> dict[str, Any]:
         """Return the partition attributes of an event."""
+        (row,) = self.stream.rows_at(np.array([position])).tolist()
         return {
-            ".".join(path): column_at(self.stream.table, path)[position - self.stream.first].as_py()
+            ".".join(path): column_at(self.stream.table, path)[row].as_py()
             for path in self.shape.partition
         }
 
@@ -235,7 +236,7 @@ class Piece:
     def _totals_table(self) -> pa.Table:
         rows = self.totals
         columns: dict[str, Any] = {"time": self._times([row.time for row in rows])}
-        events = pa.array([row.event - self.stream.first for row in rows], pa.int64())
+        events = pa.array(self.stream.rows_at(np.array([row.event for row in rows], np.int64)))
         for path in self.shape.partition:
             values = column_at(self.stream.table, path).take(events)
             columns[_free(".".join(path), columns)] = values
@@ -248,11 +249,11 @@ class Piece:
         column = self.stream.time_column
         if column is None:
             return pa.array(positions)
+        rows = self.stream.rows_at(positions)
         if column.type == pa.int64():
-            rows = positions if self.stream.first == 0 else positions - self.stream.first
             times = np.take(self.stream.times, rows, out=new_integers(len(rows)), mode="clip")
             return pa.array(times)
-        return column.take(pa.array(positions - self.stream.first))
+        return column.take(pa.array(rows))
 
     def _times(self, times: Sequence[int]) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
@@ -263,7 +264,8 @@ class Piece:
 
     def structs(self, lists: pa.ListArray, paths: tuple[Path, ...] | None) -> pa.ListArray:
         """Replace positions by the rows there."""
-        rows = self._payload(paths).take(pc.subtract(lists.values, self.stream.first))
+        positions = lists.values.to_numpy(zero_copy_only=False)
+        rows = self._payload(paths).take(pa.array(self.stream.rows_at(positions)))
         return pa.ListArray.from_arrays(lists.offsets, rows.to_struct_array().combine_chunks())
 
     def _payload(self, paths: tuple[Path, ...] | None) -> pa.Table:
@@ -276,7 +278,7 @@ class Piece:
         self, positions: Sequence[int], paths: tuple[Path, ...] | None
     ) -> list[dict[str, Any]]:
         """Return rows of the stream as dicts."""
-        rows = np.asarray(positions, np.int64) - self.stream.first
+        rows = self.stream.rows_at(np.asarray(positions, np.int64))
         taken = self._payload(paths).take(pa.array(rows))
         for index, column in enumerate(taken.schema):
             # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
@@ -295,34 +297,41 @@ class Piece:
         (time, tiebreak, ordinal among equal ones of the partition) of its events.
         """
         match = found.match
-        names: dict[str, list[Any]] = {"": [self._name(match.start), self._name(match.end)]}
-        for name, position in sorted(match.bindings):
-            names.setdefault(f"${name}", []).append(self._name(position))
+        bound = sorted(match.bindings)
+        made = sorted(match.computed, key=lambda each: (each[0], each[1].place))
+        told = self._names(
+            [match.start, match.end, *(i for _, i in bound), *(y.end for _, y in made)]
+        )
+        names: dict[str, list[Any]] = {"": told[:2]}
+        for (name, _), each in zip(bound, told[2:], strict=False):
+            names.setdefault(f"${name}", []).append(each)
         computed = sorted(
-            (name, y.place, self._name(y.end), [plain(value) for _, value in y.columns])
-            for name, y in match.computed
+            (name, y.place, each, [plain(value) for _, value in y.columns])
+            for (name, y), each in zip(made, told[2 + len(bound) :], strict=True)
         )
         key = [plain(value) for value in self.partition_at(match.end).values()]
-        told = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        text = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _name(self, position: int) -> tuple[int, Any, int]:
-        return self._names[position - self.stream.first]
+    def _names(self, positions: list[int]) -> list[tuple[int, Any, int]]:
+        """Name events by (time, tiebreak, ordinal); each is looked at once."""
+        known = self._named
+        new = np.array(sorted(set(positions) - known.keys()), np.int64)
+        if len(new):
+            stream = self.stream
+            rows = stream.rows_at(new)
+            ties: Sequence[Any] = [None] * len(rows)
+            if stream.tiebreak_path is not None:
+                column = column_at(stream.table, stream.tiebreak_path)
+                ties = column.take(pa.array(rows)).to_pylist()
+            numbers = ordinals(stream, rows, self.shape.partition).tolist()
+            names = zip(stream.times[rows].tolist(), map(plain, ties), numbers, strict=True)
+            known.update(zip(new.tolist(), names, strict=True))
+        return [known[position] for position in positions]
 
     @cached_property
-    def _names(self) -> list[tuple[int, Any, int]]:
-        stream = self.stream
-        ties: Sequence[Any] = [None] * stream.table.num_rows
-        if stream.tiebreak_path is not None:
-            ties = column_at(stream.table, stream.tiebreak_path).to_pylist()
-        keys = [column_at(stream.table, path).to_pylist() for path in self.shape.partition]
-        seen: dict[Any, int] = {}
-        names: list[tuple[int, Any, int]] = []
-        for row, (time, tie) in enumerate(zip(stream.times.tolist(), ties, strict=True)):
-            own = (time, tie, *(key[row] for key in keys))
-            ordinal = seen[own] = seen.get(own, -1) + 1
-            names.append((time, plain(tie), ordinal))
-        return names
+    def _named(self) -> dict[int, tuple[int, Any, int]]:
+        return {}
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -121,6 +121,23 @@ class Query:
         manner = Manner(_positions_only(output), Budgets.of(max_states, max_bytes))
         return Session(self, options, manner, on_error)
 
+    def resume(
+        self,
+        snapshot: bytes,
+        *,
+        on_error: Literal["raise", "aside"] | None = None,
+        max_states: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Session:
+        """Go on from the snapshot of a session of this query, as if nothing had been between.
+
+        The options are those that the session was opened with; `on_error` and the budgets may be
+        given anew.
+        """
+        from ensue.engine.session import Session
+
+        return Session.resume(self, snapshot, on_error, max_states, max_bytes)
+
     def explain(self) -> str:
         """Tell what the query becomes and what that means for its cost."""
         from ensue.engine.explain import explain

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from ensue.engine.findings import Findings, Listed
 from ensue.engine.stream import Stream
@@ -41,6 +43,15 @@ class Recogniser(Protocol):
     def first_needed(self, next_position: int) -> int:
         """Return the first position whose event may still be asked for."""
 
+    def needed(self) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+
     @property
     def live(self) -> tuple[int, int]:
         """How many nodes (or events) are kept for partial matches, and their bytes."""
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as named arrays, tables and plain values (see block.py)."""
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Take over a state that was saved, and the events that were kept for it."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from ensue.engine import snapshot
 from ensue.engine.feed import shown_time
 from ensue.engine.intake import Aside
 from ensue.engine.lane import Lane, Manner, Prepared
@@ -97,6 +98,54 @@ class Session:
         pieces = lane.finish()[_NAME]
         self._finished = True
         return self._matched(None, pieces, lane.released - before)
+
+    def snapshot(self) -> bytes:
+        """Return the state of the session as bytes, from which `query.resume` goes on.
+
+        What was late or put aside is counted in it; the events themselves are not part of it.
+        """
+        lane = self._lane
+        header = {
+            **snapshot.describe(self.query),
+            **self._manner(),
+            "counts": (self._matches, self._late, self._aside),
+            "finished": self._finished,
+        }
+        return snapshot.write("session", header, {_NAME: lane})
+
+    def _manner(self) -> dict[str, Any]:
+        lane = self._lane
+        return {
+            "options": snapshot.describe_options(lane.options),
+            "lenient": lane.lenient,
+            "positions_only": lane.manner.positions_only,
+            "states": lane.manner.budgets.states,
+            "bytes": lane.manner.budgets.bytes,
+        }
+
+    @classmethod
+    def resume(
+        cls,
+        query: Query,
+        block: bytes,
+        on_error: OnError | None = None,
+        max_states: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Session:
+        """Go on from a snapshot."""
+        sections = snapshot.read("session", block)
+        header = sections["header"]
+        snapshot.refuse_other(query, header)
+        session = cls(
+            query,
+            snapshot.options_of(header["options"]),
+            snapshot.manner_of(header, max_states, max_bytes),
+            on_error or ("aside" if header["lenient"] else "raise"),
+        )
+        snapshot.restore(session._lane, sections, _NAME)
+        session._matches, session._late, session._aside = header["counts"]
+        session._finished = header["finished"]
+        return session
 
     def _refuse_if_finished(self) -> None:
         if self._finished:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.analysis.schema import AttributePath
+from ensue.engine.ordinals import Partition, ordinals
+from ensue.engine.rows import load_rows, save_rows
 from ensue.engine.stream import Stream
+from ensue.predicates.vectors import single_chunk
+
+_LARGE = 1 << 15
+"""Stretches with more rows than this are left alone."""
+
+_MANY = 1 << 16
+"""Of so many rows, those that no partial match refers to are looked for."""
 
 _FAN = 32
 """So many stretches of about one size are put together into one."""
@@ -24,9 +35,10 @@ class Store:
 
     _stretches: list[Stream] = field(default_factory=list)
     _levels: list[int] = field(default_factory=list)
-    """How often each stretch has been put together."""
+    """How often each stretch has been put together; negative: it is left alone."""
     _kept: int = 0
     _added: int = 0
+    _thinned: int = 0
 
     @property
     def newest(self) -> Stream:
@@ -47,11 +59,17 @@ class Store:
         self._levels.append(0)
         self._added += len(stream.times)
         while self._levels[-_FAN:].count(self._levels[-1]) == _FAN:
-            level = self._levels[-1]
-            joined = _joined(self._stretches[-_FAN:])
-            del self._stretches[-_FAN:], self._levels[-_FAN:]
-            self._stretches.append(joined)
-            self._levels.append(level + 1)
+            self._merge(self._levels[-1])
+
+    def _merge(self, level: int) -> None:
+        """Put the last stretches together, unless they are large enough to stay as they are."""
+        last = self._stretches[-_FAN:]
+        if sum(len(each.times) for each in last) > _LARGE:
+            self._levels[-_FAN:] = range(-1, -_FAN - 1, -1)
+            return
+        del self._stretches[-_FAN:], self._levels[-_FAN:]
+        self._stretches.append(_compact(_joined(last)))
+        self._levels.append(level + 1)
 
     def view(self) -> Callable[[], Stream]:
         """Return all stretches that are there now, to be put together when somebody asks."""
@@ -69,25 +87,70 @@ class Store:
         return sum(each.table.nbytes + each.times.nbytes for each in self._stretches)
 
     @property
+    def is_large(self) -> bool:
+        """Whether it is worth while to look for rows that nobody needs between those needed."""
+        return self._kept + self._added > 2 * self._thinned + _MANY
+
+    @property
     def has_grown(self) -> bool:
         """Whether it is worth while to look for rows that nobody needs."""
         return len(self._stretches) > 1 and 4 * self._added >= self._kept
+
+    def keep_only(self, positions: np.ndarray, partitions: Iterable[Partition]) -> None:
+        """Keep, of all but the last events, those at some positions only."""
+        cut = self._cut(self._stretches[-1].first)
+        if not cut:
+            return
+        old = _joined(self._stretches[:cut])
+        rows = np.flatnonzero(np.isin(old.all_positions(), positions))
+        if 2 * len(rows) <= len(old.times):
+            numbers = {each: ordinals(old, rows, each) for each in partitions}
+            thinned = replace(old.take(rows), ordinals=numbers)
+            self._stretches[:cut], self._levels[:cut] = [thinned], [-1]
+            if not len(rows):
+                del self._stretches[0], self._levels[0]
+        self._kept, self._added = self.rows, 0
+        self._thinned = self._kept
+
+    def save(self) -> dict[str, Any]:
+        """Write down all rows that are kept."""
+        return {} if not self._stretches else save_rows(_joined(self._stretches))
+
+    def load(self, saved: Mapping[str, Any], time_path: AttributePath | None) -> None:
+        """Go on with rows that were saved."""
+        if saved:
+            self._stretches, self._levels = [load_rows(saved, time_path)], [-1]
+            self._kept = self._thinned = self.rows
 
     def forget_before(self, position: int) -> None:
         """Drop stretches that end before a position.
 
         The cut is never between two events of one time: ids of matches count events of one time.
         """
+        cut = self._cut(position)
+        del self._stretches[:cut], self._levels[:cut]
+        self._kept, self._added = self.rows, 0
+
+    def _cut(self, position: int) -> int:
+        """Return how many stretches end before a position and share no time with the next."""
         stretches = self._stretches
         for cut in range(len(stretches) - 1, 0, -1):
             before, after = stretches[cut - 1], stretches[cut]
             if after.first <= position and before.times[-1] != after.times[0]:
-                del stretches[:cut], self._levels[:cut]
-                break
-        self._kept, self._added = sum(len(each.times) for each in stretches), 0
+                return cut
+        return 0
 
 
-def _joined(every: list[Stream] | tuple[Stream, ...]) -> Stream:
+def _compact(stream: Stream) -> Stream:
+    """Copy rows, so that they do not lie in many pieces."""
+    return replace(
+        stream,
+        table=stream.table.combine_chunks(),
+        types=pa.chunked_array([single_chunk(stream.types)]),
+    )
+
+
+def _joined(every: Sequence[Stream]) -> Stream:
     """Put stretches that follow one another together."""
     if len(every) == 1:
         return every[0]
@@ -105,4 +168,20 @@ def _joined(every: list[Stream] | tuple[Stream, ...]) -> Stream:
         ),
         streams=streams,
         times=np.concatenate([each.times for each in every]),
+        positions=_positions(every),
+        ordinals={
+            partition: np.concatenate([_known(each, partition) for each in every])
+            for partition in dict.fromkeys(p for each in every for p in each.ordinals)
+        },
     )
+
+
+def _positions(every: Sequence[Stream]) -> np.ndarray | None:
+    if all(each.positions is None for each in every):
+        return None
+    return np.concatenate([each.all_positions() for each in every])
+
+
+def _known(stretch: Stream, partition: Partition) -> np.ndarray:
+    known = stretch.ordinals.get(partition)
+    return np.full(len(stretch.times), -1, np.int64) if known is None else known

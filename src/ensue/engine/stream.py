@@ -7,7 +7,7 @@ order where a lateness bound allows it, and from then on a row's index is its po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 
@@ -52,6 +52,37 @@ class Stream:
     tiebreak_path: AttributePath | None
     first: int
     """The position of the first row."""
+    positions: np.ndarray | None = None
+    """The position of every row, where they do not follow one another."""
+    ordinals: Mapping[tuple[AttributePath, ...], np.ndarray] = field(default_factory=dict)
+    """By partition, the ordinals (see ordinals.py) of rows whose neighbours may be missing; -1
+    for the others."""
+
+    def rows_at(self, positions: np.ndarray) -> np.ndarray:
+        """Return where the rows at some positions stand in the table."""
+        if self.positions is None:
+            return positions if self.first == 0 else positions - self.first
+        rows: np.ndarray = np.searchsorted(self.positions, positions)
+        return rows
+
+    def all_positions(self) -> np.ndarray:
+        """Return the position of every row."""
+        if self.positions is not None:
+            return self.positions
+        return np.arange(self.first, self.first + len(self.times))
+
+    def take(self, rows: np.ndarray) -> Stream:
+        """Choose some rows, in order."""
+        chosen = pa.array(rows)
+        return replace(
+            self,
+            table=self.table.take(chosen),
+            types=self.types.take(chosen),
+            streams=None if self.streams is None else self.streams.take(chosen),
+            times=self.times[rows],
+            positions=self.all_positions()[rows],
+            ordinals={partition: known[rows] for partition, known in self.ordinals.items()},
+        )
 
     @cached_property
     def time_column(self) -> pa.ChunkedArray | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ class Encoder:
 
     columns: tuple[Column, ...]
     _strings: dict[str | None, int] = field(default_factory=lambda: {None: NULL})
+    _next: int = 1
 
     def encode(self, batch: Batch) -> np.ndarray:
         """Return one row an event, one number for each column."""
@@ -44,9 +47,35 @@ class Encoder:
         return numbers
 
     def _numbered(self, strings: Strings) -> np.ndarray:
-        known = self._strings
-        texts = strings.distinct.to_pylist()
-        return np.array([known.setdefault(text, len(known)) for text in texts], np.int64)
+        return np.array([self._number(text) for text in strings.distinct.to_pylist()], np.int64)
+
+    def _number(self, text: str | None) -> int:
+        number = self._strings.get(text)
+        if number is None:
+            number = self._strings[text] = self._next
+            self._next += 1
+        return number
+
+    @property
+    def size(self) -> int:
+        """How many strings have a number."""
+        return len(self._strings)
+
+    def keep(self, numbers: np.ndarray) -> None:
+        """Forget all strings but those with these numbers: no register holds the others."""
+        kept = set(numbers.tolist()) | {NULL}
+        self._strings = {text: n for text, n in self._strings.items() if n in kept}
+
+    def save(self) -> dict[str, Any]:
+        """Write down the strings that have a number."""
+        texts = [text for text in self._strings if text is not None]
+        numbers = [self._strings[text] for text in texts]
+        return {"strings": texts, "numbers": np.array(numbers, np.int64), "next": self._next}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with strings that were saved."""
+        texts = zip(saved["strings"], saved["numbers"].tolist(), strict=True)
+        self._strings, self._next = {None: NULL, **dict(texts)}, saved["next"]
 
 
 def _whole(vector: Numbers) -> np.ndarray:

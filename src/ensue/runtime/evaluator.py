@@ -313,6 +313,29 @@ class Evaluator:
         opens[1:] = keys[1:] != keys[:-1]
         slots.heads[keys[opens]] = np.flatnonzero(opens)
 
+    def restore(
+        self,
+        graph: Graph,
+        floor: int,
+        state: np.ndarray,
+        registers: np.ndarray,
+        root: np.ndarray,
+        keys: np.ndarray,
+    ) -> None:
+        """Go on from partial matches that were saved: a fresh evaluator takes them over."""
+        nodes, starts, count = len(graph.label), len(graph.start_clock), len(state)
+        self._grow_keys(int(keys.max(initial=0)) + 1)
+        self._resize(
+            room(len(self.graph.label), 2 * nodes), room(len(self.graph.start_clock), 2 * starts)
+        )
+        self._grow_slots(2 * count, self.table.arrays(1))
+        for mine, given in zip(self.graph, graph, strict=True):
+            mine[: len(given)] = given
+        self.counters[NODES], self.counters[STARTS], self.counters[FLOOR] = nodes, starts, floor
+        self.slots.state[:count] = state
+        self.slots.registers[:count] = registers
+        self._relink(np.arange(count), root, keys)
+
     def first_start(self, now: int | None, otherwise: int) -> int:
         """Return the first position where a partial match may have started.
 
@@ -325,10 +348,21 @@ class Evaluator:
             first = max(first, int(alive))
         return int(self.graph.start_position[first]) if first < starts else otherwise
 
+    def positions(self) -> np.ndarray:
+        """Return where partial matches start, and what they bind."""
+        nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
+        bound = self.graph.position[:nodes][self.graph.label[:nodes] > 0]
+        return np.unique(np.concatenate([bound, self.graph.start_position[:starts]]))
+
+    def held(self) -> np.ndarray:
+        """Return all values that registers hold."""
+        live, _ = self.configurations()
+        return np.unique(self.slots.registers[live])
+
     @property
     def live(self) -> tuple[int, int]:
         """How many nodes there are, and how many bytes all arrays take."""
-        arrays = (*self.graph, *self.slots, *self.hits)
+        arrays = (*self.graph, *self.slots, *self.hits, *self.index)
         return int(self.counters[NODES]), sum(each.nbytes for each in arrays)
 
     def live_keys(self) -> np.ndarray:

@@ -96,7 +96,7 @@ class Table:
             return DEAD
         if state != START and len(steps) == 1 and steps[0] == (0, False, state):
             return STAY
-        row = tuple((self._label(step.label), step.final, step.state) for step in steps)
+        row = tuple((self.label_of(step.label), step.final, step.state) for step in steps)
         known = self._rows.get(row)
         if known is None:
             known = self._rows[row] = len(self._rows)
@@ -126,7 +126,8 @@ class Table:
         acts = plan.actions(bits, self._future(target)) if plan.registers else []
         self._actions.append([(_ACTS[act], column) for act, column in acts])
 
-    def _label(self, bits: int) -> int:
+    def label_of(self, bits: int) -> int:
+        """Return the number of a label."""
         number = self._numbers.setdefault(bits, len(self.labels))
         if number == len(self.labels):
             self.labels.append(bits)
