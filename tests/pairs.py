@@ -26,7 +26,7 @@ from ensue.language.printer import format_query
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import evaluate
-from tests.strategies import TYPES, Language, bound_names, patterns, word
+from tests.strategies import TYPES, Language, bound_names, conditioned, patterns, word
 
 Row = dict[str, Any]
 
@@ -75,6 +75,18 @@ def _from_start(node: tree.Node) -> bool:
     return any(map(_from_start, tree.children(node)))
 
 
+def _relates(node: tree.Node) -> bool:
+    """Tell whether a pattern has a condition between events."""
+    match node:
+        case tree.Partitioned():
+            return True
+        case tree.Filtered(condition=tree.Comparison()):
+            return True
+        case tree.Restriction(predicate=tree.Call()):
+            return True
+    return any(map(_relates, tree.children(node)))
+
+
 @cache
 @st.composite
 def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Pattern:
@@ -113,6 +125,8 @@ STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
 def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Query:
     """A random query on a rich pattern; WITHIN counts events or units of `ts`."""
     pattern = draw(rich_patterns(language, depth))
+    if language.conditions and not _relates(pattern):
+        pattern = draw(conditioned(pattern))
     names = bound_names(pattern)
     strategy = draw(st.sampled_from(STRATEGIES))
     shown: tuple[tree.Shown, ...] = ()

@@ -219,7 +219,8 @@ def _sequences(draw: st.DrawFn, language: Language, depth: int, contiguous: bool
 @st.composite
 def _trends(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
     kinds = ("same", "increasing", "decreasing", "nondecreasing", "nonincreasing")
-    call = tree.Call(word(draw(st.sampled_from(kinds))), (draw(_attributes),))
+    attribute = draw(st.one_of(_attributes, st.just(tree.Path((word("k"),)))))
+    call = tree.Call(word(draw(st.sampled_from(kinds))), (attribute,))
     return tree.Filtered(pattern, tree.Restriction(word(draw(st.sampled_from(names))), call))
 
 
@@ -233,6 +234,17 @@ def _relations(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree
 
     def relation() -> tree.Expression:
         left, right = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        match draw(st.sampled_from(("plain",) * 8 + ("sum", "distance", "string", "string"))):
+            case "sum":
+                three = tree.Arithmetic("+", side(left), side(draw(st.sampled_from(names))))
+                return tree.Comparison(draw(_signs), three, side(right))
+            case "distance":
+                apart = tree.Arithmetic("-", side(left), side(right))
+                distance = tree.Call(word("abs"), (apart,))
+                return tree.Comparison(draw(_signs), distance, draw(_numbers))
+            case "string":
+                keys = [tree.Path((word(name), word("k"))) for name in (left, right)]
+                return tree.Comparison(draw(_signs), keys[0], keys[1])
         return tree.Comparison(draw(_signs), side(left), side(right))
 
     condition = relation()
@@ -240,6 +252,21 @@ def _relations(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree
         operator = draw(st.sampled_from(("AND", "OR")))
         condition = tree.Logical(operator, (condition, relation()))
     return tree.Filtered(pattern, condition)
+
+
+@st.composite
+def conditioned(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+    """A pattern under a condition between events, or several."""
+    names = bound_names(pattern)
+    if not names:
+        return pattern
+    for _ in range(draw(st.sampled_from((1, 1, 2)))):
+        kind = draw(st.sampled_from(("relation", "relation", "relation", "trend", "key")))
+        if kind == "relation":
+            pattern = draw(_relations(pattern, names))
+        else:
+            pattern = draw(_trends(pattern, names) if kind == "trend" else _keys(pattern))
+    return pattern
 
 
 @st.composite

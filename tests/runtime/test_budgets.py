@@ -22,3 +22,23 @@ def test_too_many_bytes_name_the_budget_and_the_way_out() -> None:
     events = [{"type": "A"}] * 100_000
     with pytest.raises(ensue.BudgetError, match=r"budget of 1,000,000.*max_bytes="):
         query.run(events, max_bytes=1_000_000)
+
+
+def test_too_many_configurations_name_the_condition_and_the_way_out() -> None:
+    query = ensue.compile(
+        "SELECT * FROM S WHERE (A AS a ; B AS b ; B AS c) FILTER a.k = b.k AND c.v > b.v"
+    )
+    events = [{"type": "A", "k": n, "v": 0} for n in range(5000)]
+    hint = r"the condition a\.k = b\.k needs .*WITHIN or a PARTITION BY.*max_configurations="
+    with pytest.raises(ensue.BudgetError, match=hint):
+        query.run(events, max_configurations=1000)
+    assert not query.run(events, max_configurations=10_000)
+
+
+def test_state_is_intact_when_a_budget_runs_out() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.k = b.k")
+    session = query.open(max_configurations=100)
+    session.push([{"type": "A", "k": n} for n in range(90)])
+    with pytest.raises(ensue.BudgetError):
+        session.push([{"type": "A", "k": n} for n in range(90, 2000)])
+    assert session.push({"type": "B", "k": 7}).count == 1

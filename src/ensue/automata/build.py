@@ -10,7 +10,7 @@ from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Expression
 from ensue.analysis.types import Type
 from ensue.automata import machine as m
-from ensue.automata.registers import InexpressibleError, Plan
+from ensue.automata.registers import Deferred, InexpressibleError, Plan, on_one_event
 from ensue.logic import formula as f
 
 
@@ -156,10 +156,15 @@ class _Builder:
 
     def _filtered(self, formula: f.Filter) -> m.Machine:
         machine = self.build(formula.formula)
-        between = [each for each in formula.conditions if not isinstance(each, Each)]
+        conditions = formula.conditions
+        one = _names_of_one_event(formula.formula)
+        if one is not None:
+            every = [on_one_event(each, one, self.type_of) for each in conditions]
+            conditions = tuple(condition for some in every for condition in some)
+        between = [each for each in conditions if not isinstance(each, Each)]
         if between:
             machine = self._watched(machine, formula, between)
-        for condition in formula.conditions:
+        for condition in conditions:
             if isinstance(condition, Each):
                 test = self._test(condition.predicate)
                 machine = m.Filtered(machine, self._bit(condition.variable), test)
@@ -184,11 +189,12 @@ class _Builder:
             marker = self._hidden_bit()
             machine = m.Marked(machine, marker)
         iterated = frozenset(n for n in names if f.most_events(formula.formula, n) > 1)
-        try:
-            for condition in conditions:
+        for condition in conditions:
+            try:
                 self._add(condition, bits, iterated, marker)
-        except InexpressibleError as error:
-            raise NotUnaryError(str(error)) from error
+            except InexpressibleError:
+                own = tuple((name, bits[name]) for name in _variables(condition))
+                self.plan.deferred.append(Deferred(condition, own, marker))
         return machine
 
     def _add(
@@ -220,6 +226,20 @@ class _Builder:
 
     def _test(self, predicate: Predicate) -> int:
         return self.predicates.setdefault(predicate, len(self.predicates))
+
+
+def _names_of_one_event(formula: f.Formula) -> frozenset[str] | None:
+    """Return the variables of a formula that is about one event; None: it is not."""
+    match formula:
+        case f.Atom(variable=name):
+            return frozenset({name})
+        case f.Named(formula=inner, variable=name):
+            names = _names_of_one_event(inner)
+            return None if names is None else names | {name}
+        case f.Filter(formula=inner) | f.Select(formula=inner):
+            return _names_of_one_event(inner)
+        case _:
+            return None
 
 
 def _variables(condition: f.Atomic) -> tuple[str, ...]:

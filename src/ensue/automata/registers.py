@@ -9,14 +9,19 @@ satisfies nothing.
 
 A step compares values of its event with registers (guards) and then changes them (actions).
 Registers that no later step reads are emptied, so that configurations become equal again.
+
+What needs more than that (several values at once, strings in their order) is deferred: without it
+there are only more matches, and the labels of a match tell all that it asks for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ensue.analysis.conditions import Relation, SameKey, Trend
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import (
     Attribute,
     Constant,
@@ -96,10 +101,32 @@ class Instance:
     together: tuple[tuple[int, int], ...]
     """Bits and a column: where an event has all the bits, the column must be 1."""
     marker: int
+    text: str = ""
+    """The condition as it was written."""
 
     @property
     def registers(self) -> frozenset[int]:
         return frozenset(watch.register for watch in self.watches)
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A condition that is decided on enumeration, by the labels of a match."""
+
+    condition: Each | Relation | Trend | SameKey
+    bits: tuple[tuple[str, int], ...]
+    """Its variables, and the bits that mark their events in its scope."""
+    marker: int
+
+    def rounds(self, word: Sequence[tuple[int, int]]) -> Iterator[frozenset[tuple[str, int]]]:
+        """Return what is bound in each round of the scope, given positions and labels."""
+        bound: set[tuple[str, int]] = set()
+        for position, label in word:
+            if label & self.marker:
+                yield frozenset(bound)
+                bound = set()
+            bound.update((name, position) for name, bit in self.bits if label & bit)
+        yield frozenset(bound)
 
 
 @dataclass(slots=True)
@@ -108,6 +135,7 @@ class Plan:
 
     columns: list[Column] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
     registers: int = 0
     assume_numbers: bool = False
     """Take attributes of unknown type for numbers: to explain a query before there are events."""
@@ -157,6 +185,10 @@ class Plan:
                     acts[register] = ("clear", 0)
         return acts
 
+    def text_of(self, register: int) -> str:
+        """Return the condition that a register is there for."""
+        return next(each.text for each in self.instances if register in each.registers)
+
     def equated(self) -> list[int]:
         """Return the registers that some event is compared with for equality."""
         watches = [watch for instance in self.instances for watch in instance.watches]
@@ -201,7 +233,7 @@ class Plan:
         )
         itself = self.column(Operation(sign, (left, right), Type.BOOLEAN), "truth")
         together = ((bits[x] | bits[y], itself),)
-        self.instances.append(Instance(watches, together, marker))
+        self.instances.append(Instance(watches, together, marker, condition.text))
 
     def add_trend(self, condition: Trend, kind: Type, bit: int, marker: int) -> None:
         """Add same, increasing, …"""
@@ -219,7 +251,7 @@ class Plan:
             "put",
             self._known(attribute),
         )
-        self.instances.append(Instance((watch,), (), marker))
+        self.instances.append(Instance((watch,), (), marker, condition.text))
 
     def add_same_key(
         self, condition: SameKey, kinds: list[Type], bits: dict[str, int], marker: int
@@ -242,10 +274,10 @@ class Plan:
                 )
             )
             for (other, _), rival in zip(condition.keys, attributes, strict=True):
-                if rival.path != attribute.path:
+                if rival != attribute:
                     equal = Operation("=", (attribute, rival), Type.BOOLEAN)
                     together.append((bits[name] | bits[other], self.column(equal, "truth")))
-        self.instances.append(Instance(tuple(watches), tuple(together), marker))
+        self.instances.append(Instance(tuple(watches), tuple(together), marker, condition.text))
 
     def _domain(self, expressions: list[Expression], *, ordered: bool) -> Domain | None:
         """Return where the values of all these expressions can be compared, if anywhere."""
@@ -261,12 +293,41 @@ class Plan:
         return None
 
     def _known(self, attribute: Attribute | EventType) -> int:
-        null = Operation("is_null", (attribute,), Type.BOOLEAN)
-        return self.column(Operation("not", (null,), Type.BOOLEAN), "truth")
+        return self.column(_is_known(attribute), "truth")
 
 
-def _attribute(path: tuple[str, ...], kind: Type) -> Attribute:
-    return Attribute(path, kind)
+def _attribute(path: tuple[str, ...], kind: Type) -> Attribute | EventType:
+    return EventType() if path == ("type",) else Attribute(path, kind)
+
+
+def _is_known(attribute: Attribute | EventType) -> Expression:
+    null = Operation("is_null", (attribute,), Type.BOOLEAN)
+    return Operation("not", (null,), Type.BOOLEAN)
+
+
+def on_one_event(
+    condition: Each | Relation | Trend | SameKey,
+    names: frozenset[str],
+    type_of: Callable[[tuple[str, ...]], Type],
+) -> list[Each]:
+    """Write a condition on a formula about one event, bound to all these names, as predicates."""
+    match condition:
+        case Each():
+            return [condition]
+        case Relation(variables=variables, predicate=predicate):
+            if not names.issuperset(variables):
+                return []
+            return [Each(variables[0], without_variables(predicate), condition.text)]
+        case Trend(variable=name, path=path):
+            known = _is_known(_attribute(path, type_of(path)))
+            return [Each(name, known, condition.text)] if name in names else []
+        case SameKey(keys=keys):
+            own = [(name, _attribute(path, type_of(path))) for name, path in keys if name in names]
+            found = [Each(name, _is_known(each), condition.text) for name, each in own]
+            for (name, one), (_, other) in pairwise(own):
+                equal = Operation("=", (one, other), Type.BOOLEAN)
+                found.append(Each(name, equal, condition.text))
+            return found
 
 
 _WHOLE = frozenset({Type.INT, Type.TIMESTAMP, Type.DATE, Type.DURATION, Type.BOOLEAN})

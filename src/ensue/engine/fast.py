@@ -26,7 +26,7 @@ from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
 from ensue.runtime import saved as saved_state
 from ensue.runtime.evaluate import count_ordinals
-from ensue.runtime.evaluator import MOST_BYTES, Evaluator
+from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
 from ensue.runtime.table import Table
 
 _NO_KEYS = np.zeros(0, np.int32)
@@ -41,11 +41,16 @@ class Budgets:
 
     states: int = MOST_STATES
     bytes: int = MOST_BYTES
+    configurations: int = MOST_CONFIGURATIONS
 
     @classmethod
-    def of(cls, states: int | None, size: int | None) -> Budgets:
+    def of(cls, states: int | None, size: int | None, configurations: int | None = None) -> Budgets:
         """Take what was asked for, and the usual amounts of the rest."""
-        return cls(MOST_STATES if states is None else states, MOST_BYTES if size is None else size)
+        return cls(
+            MOST_STATES if states is None else states,
+            MOST_BYTES if size is None else size,
+            MOST_CONFIGURATIONS if configurations is None else configurations,
+        )
 
 
 @dataclass(slots=True)
@@ -78,6 +83,7 @@ class Fast:
             limit=-1 if bound.limit is None or self.refinement is not None else bound.limit,
             registers=self.compiled.plan.registers,
             most_bytes=self.budgets.bytes,
+            most_configurations=self.budgets.configurations,
             compact_always=self.compact_always,
         )
 
@@ -123,7 +129,9 @@ class Fast:
         if len(clocks):
             self.now = int(clocks[-1])
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
-        return Outcome(listed if self.refinement is None else Refined(listed, self.refinement))
+        return Outcome(
+            listed if self.refinement is None else Refined(listed, self.refinement, self.tally)
+        )
 
     def advance(self, time: int) -> Outcome:
         """Let time pass: partial matches leave the window."""

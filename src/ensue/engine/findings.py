@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,14 @@ class Listed:
         )
 
 
+class Word(NamedTuple):
+    """A match as its run read it: the events that got labels, with their bits."""
+
+    start: int
+    end: int
+    labels: list[tuple[int, int]]
+
+
 @dataclass(slots=True)
 class Enumerated:
     """Matches that stand in match graphs and are listed when somebody looks."""
@@ -91,6 +99,19 @@ class Enumerated:
 
     def __bool__(self) -> bool:
         return bool(self.segments)
+
+    def words(self) -> Iterator[Word]:
+        """Give the matches with the labels of their events, bit by bit."""
+        for segment in self.segments:
+            for listing in segment.listings():
+                offsets = listing.offset.tolist()
+                places, labels = listing.position.tolist(), listing.label.tolist()
+                bits = [
+                    (place, self.labels[label]) for place, label in zip(places, labels, strict=True)
+                ]
+                starts, ends = listing.start.tolist(), listing.end.tolist()
+                for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+                    yield Word(start, end, bits[offsets[index] : offsets[index + 1]])
 
     def __iter__(self) -> Iterator[Found]:
         names = [

@@ -76,8 +76,12 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
         ready = compile_formula(formula, type_of)
     except NotUnaryError:
         return None
-    if operators or ready.hides or (positions_only and ready.plan.registers):
-        return ready, Refinement(operators, positions_only, bound.limit)
+    deferred = tuple(ready.plan.deferred)
+    if deferred and bound.consume != "NONE":
+        # Whether an event completes a match, and so consumes, would be known too late.
+        return None
+    if operators or ready.hides or deferred or (positions_only and ready.plan.registers):
+        return ready, Refinement(operators, positions_only, bound.limit, deferred)
     return (fast.positions_only(ready) if positions_only else ready), None
 
 

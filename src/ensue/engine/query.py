@@ -64,6 +64,7 @@ class Query:
         *,
         max_states: int | None = None,
         max_bytes: int | None = None,
+        max_configurations: int | None = None,
     ) -> Matches:
         """Find all matches in a finite stream of events.
 
@@ -78,6 +79,8 @@ class Query:
             output: 'positions' forgets which variable an event is bound to.
             max_states: how many deterministic states the automaton may have (10,000).
             max_bytes: how much memory partial matches may take (4 GiB).
+            max_configurations: how many different contents of registers there may be at once,
+                where conditions relate events to each other (10,000,000).
         """
         # Arrow is imported when the first events come, not by everyone who checks a query.
         from ensue.engine.evaluation import find_matches
@@ -86,7 +89,7 @@ class Query:
 
         options = Options(type, time, time_unit, tiebreak, lateness)
         positions_only = _positions_only(output)
-        budgets = Budgets.of(max_states, max_bytes)
+        budgets = Budgets.of(max_states, max_bytes, max_configurations)
         return find_matches(self, events, options, positions_only=positions_only, budgets=budgets)
 
     def open(
@@ -101,6 +104,7 @@ class Query:
         on_error: Literal["raise", "aside"] = "raise",
         max_states: int | None = None,
         max_bytes: int | None = None,
+        max_configurations: int | None = None,
     ) -> Session:
         """Open a session: push events as they come, and get the matches that they complete.
 
@@ -118,7 +122,9 @@ class Query:
         from ensue.engine.stream import Options
 
         options = Options(type, time, time_unit, tiebreak, lateness)
-        manner = Manner(_positions_only(output), Budgets.of(max_states, max_bytes))
+        manner = Manner(
+            _positions_only(output), Budgets.of(max_states, max_bytes, max_configurations)
+        )
         return Session(self, options, manner, on_error)
 
     def resume(
@@ -222,6 +228,7 @@ def run(
     params: Mapping[str, Any] | None = None,
     max_states: int | None = None,
     max_bytes: int | None = None,
+    max_configurations: int | None = None,
 ) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
 
@@ -231,7 +238,11 @@ def run(
     1
     """
     options = (type, time, time_unit, tiebreak, lateness, output)
-    budgets: dict[str, Any] = {"max_states": max_states, "max_bytes": max_bytes}
+    budgets: dict[str, Any] = {
+        "max_states": max_states,
+        "max_bytes": max_bytes,
+        "max_configurations": max_configurations,
+    }
     if isinstance(text, str):
         return compile(text, schema, params).run(events, *options, **budgets)
     from ensue.engine.stream import read_once

@@ -1,27 +1,48 @@
-"""What is decided among the matches of one completing event: projection, strategy, LIMIT.
+"""What is decided as matches are enumerated: projection, strategy, LIMIT, deferred conditions.
 
 Over conditions between events, the automaton cannot do it: its runs carry hidden bits, and who
-beats whom depends on values. So the matches of each event are gathered as they are enumerated.
+beats whom depends on values. So the matches of each completing event are gathered as they are
+enumerated. Conditions that no register decides are checked there too, by definition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from typing import Any
 
-from ensue.engine.findings import Columns, Enumerated, Listed
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
+from ensue.analysis.expressions import paths_of
+from ensue.automata.registers import Deferred
+from ensue.engine.findings import Columns, Enumerated, Listed, Word
+from ensue.engine.stream import Stream
+from ensue.engine.values import to_events
 from ensue.logic import formula as f
-from ensue.logic.reference import ComplexEvent, Found, projected, select, support_only
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import (
+    ComplexEvent,
+    Event,
+    Found,
+    Reference,
+    projected,
+    select,
+    support_only,
+)
+
+_BLOCK = 1024
+"""So many rows are made events at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """Operators at the top of a formula, innermost first, and what comes after them."""
+    """Operators at the top of a formula, innermost first, and what comes before and after."""
 
     operators: tuple[f.Project | f.Select, ...]
     positions_only: bool
     limit: int | None
+    deferred: tuple[Deferred, ...] = ()
+    """Conditions that are checked before all else."""
 
     def apply(self, matches: set[ComplexEvent]) -> list[ComplexEvent]:
         """Refine the matches of one completing event, the latest start first."""
@@ -48,11 +69,49 @@ def peel(formula: f.Formula) -> tuple[f.Formula, tuple[f.Project | f.Select, ...
 
 
 @dataclass(slots=True)
+class Rows:
+    """The events of a stretch by position, made when somebody asks."""
+
+    view: Callable[[], Stream]
+    names: frozenset[str]
+    """The columns that somebody asks for."""
+    _stream: Stream | None = None
+    _blocks: dict[int, list[Event]] = field(default_factory=dict)
+
+    def __getitem__(self, position: int) -> Event:
+        if self._stream is None:
+            self._stream = self.view()
+        stream = self._stream
+        block, row = divmod(position - stream.first, _BLOCK)
+        if block not in self._blocks:
+            kept = [name for name in stream.table.column_names if name in self.names]
+            self._blocks[block] = to_events(_cut(stream, block * _BLOCK, kept))
+        return self._blocks[block][row]
+
+
+def _cut(stream: Stream, begin: int, names: list[str]) -> Stream:
+    """Return a block of rows, and some of their columns."""
+    streams = stream.streams
+    return Stream(
+        stream.table.select(names).slice(begin, _BLOCK),
+        stream.types.slice(begin, _BLOCK),
+        None if streams is None else streams.slice(begin, _BLOCK),
+        stream.times[begin : begin + _BLOCK],
+        None,
+        None,
+        stream.first + begin,
+    )
+
+
+@dataclass(slots=True)
 class Refined:
     """Matches that are refined as they are enumerated."""
 
     found: Enumerated
     refinement: Refinement
+    tally: Tally = field(default_factory=Tally)
+    events: Callable[[], Stream] | None = None
+    """The events of the matches, once they are kept somewhere."""
     _count: int | None = field(default=None, init=False)
 
     @property
@@ -62,12 +121,57 @@ class Refined:
         return self._count
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        """Tell whether there are any; as long as their events are unknown, whether it may be."""
+        if not self.refinement.deferred or self.events is None:
+            return bool(self.found)
+        return any(True for _ in self)
 
     def __iter__(self) -> Iterator[Found]:
-        for _, group in groupby(self.found, key=lambda each: each.match.end):
-            for match in self.refinement.apply({each.match for each in group}):
+        holds = self._conditions()
+        names = list(enumerate(self.found.variables))
+        for _, group in groupby(self.found.words(), key=lambda word: word.end):
+            matches = {
+                ComplexEvent(
+                    word.start,
+                    word.end,
+                    frozenset(
+                        (name, position)
+                        for position, label in word.labels
+                        for bit, name in names
+                        if label >> bit & 1
+                    ),
+                )
+                for word in group
+                if holds(word)
+            }
+            for match in self.refinement.apply(matches):
                 yield Found((), match)
+
+    def _conditions(self) -> Callable[[Word], bool]:
+        """Return what checks the deferred conditions of a match."""
+        deferred = self.refinement.deferred
+        if not deferred or not self.found:
+            return lambda _: True
+        assert self.events is not None, "matches are looked at before their events are kept"
+        read = frozenset(path[0] for each in deferred for path in _paths(each.condition))
+        rows: Any = Rows(self.events, read)
+        reference = Reference(rows, self.tally)
+        return lambda word: all(
+            reference.satisfies(ComplexEvent(word.start, word.end, bound), each.condition)
+            for each in deferred
+            for bound in each.rounds(word.labels)
+        )
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
         return Listed(list(self)).columns(variables)
+
+
+def _paths(condition: f.Atomic) -> frozenset[tuple[str, ...]]:
+    """Return the attributes that a condition reads."""
+    match condition:
+        case Each(predicate=predicate) | Relation(predicate=predicate):
+            return paths_of(predicate)
+        case Trend(path=path):
+            return frozenset({path})
+        case SameKey(keys=keys):
+            return frozenset(path for _, path in keys)

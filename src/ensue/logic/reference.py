@@ -152,7 +152,7 @@ class Reference:
                 return {
                     c
                     for c in self.meaning(inner)
-                    if all(self._satisfies(c, condition) for condition in conditions)
+                    if all(self.satisfies(c, condition) for condition in conditions)
                 }
             case f.Aggregate(formula=inner):
                 return {self._aggregated(c, formula) for c in self.meaning(inner)}
@@ -165,7 +165,8 @@ class Reference:
 
     # conditions
 
-    def _satisfies(self, c: ComplexEvent, condition: f.Atomic) -> bool:
+    def satisfies(self, c: ComplexEvent, condition: f.Atomic) -> bool:
+        """Tell whether a condition holds for a complex event."""
         match condition:
             case Each(variable=name, predicate=predicate):
                 return all(

@@ -193,10 +193,24 @@ class Evaluator:
         slots = room(len(self.slots.state), min(nodes, len(self.slots.heads)))
         if counters[SLOTS] + steps > slots // 2:
             slots = room(slots, 4 * (int(counters[SLOTS]) + steps))
+        if self.registers and counters[SLOTS] > self.most_configurations:
+            raise BudgetError(self._too_many(int(counters[SLOTS])))
         if slots > len(self.slots.state):
             self._grow_slots(slots, tables)
         if steps >= self.scratch.shape[1]:
             self._new_scratch(room(64, steps + 1))
+
+    def _too_many(self, count: int) -> str:
+        """Name the condition whose register has the most different contents."""
+        contents = self.slots.registers[:count]
+        different = [len(np.unique(contents[:, each])) for each in range(self.registers)]
+        text = self.table.determined.compiled.plan.text_of(int(np.argmax(different)))
+        return (
+            f"the condition {text} needs {count:,} configurations, more than the budget of "
+            f"{self.most_configurations:,}: so many different values are remembered at once; a "
+            "shorter WITHIN or a PARTITION BY makes them fewer, and max_configurations= raises "
+            "the budget"
+        )
 
     def _new_scratch(self, steps: int) -> None:
         self.scratch = np.zeros((3, steps), np.int32)
