@@ -132,6 +132,7 @@ def correlate(
         if opening == UNKNOWN:
             return MISSING, event, 0
         moves = 0
+        arriving = 0
         ending = 0
         if opening >= 0:
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
@@ -143,6 +144,7 @@ def correlate(
                     scratch.slot[moves] = NOTHING
                     scratch.step[moves] = step
                     moves += 1
+                    arriving += tables.targets[step] != NOTHING
         group = slots.heads[key]
         while group != NOTHING:
             state = index.state[group]
@@ -190,6 +192,7 @@ def correlate(
                                 scratch.slot[moves] = slot
                                 scratch.step[moves] = step
                                 moves += 1
+                                arriving += tables.targets[step] != NOTHING
                             else:
                                 scratch.dropped[ending] = slot
                                 ending += 1
@@ -208,7 +211,7 @@ def correlate(
         if (
             counters[NODES] + 3 * moves + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
-            or counters[SLOTS] + moves > slots.state.shape[0]
+            or counters[SLOTS] + arriving > slots.state.shape[0]
             or counters[HITS] + 1 > hits.end.shape[0]
         ):
             return FULL, event, moves
