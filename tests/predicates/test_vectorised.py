@@ -17,6 +17,7 @@ from ensue.automata.build import AtStart, Compiled, TypeTest, compile_formula
 from ensue.automata.machine import One
 from ensue.logic.build import to_formula
 from ensue.logic.reference import Event
+from ensue.predicates import symbols as symbols_module
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.values import python_values
@@ -116,7 +117,11 @@ def test_symbols_eq_predicates_one_by_one(texts: list[str], data: st.DataObject)
         table, types = data.draw(tables(names))
         note(str(table.to_pydict()))
         first = (pa.array(range(seen, seen + len(types)), pa.int64()).to_numpy()) == 0
-        symbols = alphabet.read(Batch(table, strings_of(types)), None, first)
+        with pytest.MonkeyPatch.context() as patch:
+            # A few events at a time are read in another way than many.
+            patch.setattr(symbols_module, "_SMALL", data.draw(st.sampled_from((0, 100))))
+            patch.setattr(symbols_module, "_RARE", data.draw(st.sampled_from((0, 100))))
+            symbols = alphabet.read(Batch(table, strings_of(types)), None, first)
         expected = [
             symbol_of(compiled, event, seen + row)
             for row, event in enumerate(events_of(table, types))

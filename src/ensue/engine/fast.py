@@ -99,13 +99,13 @@ class Fast:
     def check(self, stream: Stream) -> None:
         """Raise UnsupportedError for values that no register can hold."""
         if self.compiled.plan.registers:
-            self.encoder.encode(Batch(stream.table, _strings(stream.types)))
+            self.encoder.encode(Batch(stream.table, stream.types))
 
     def push(self, stream: Stream) -> Outcome:
         """Read a stretch of the stream and return the matches it completes."""
         if not len(stream.times):
             return NOTHING
-        batch = Batch(stream.table, _strings(stream.types), self.tally)
+        batch = Batch(stream.table, stream.types, self.tally)
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch)
         keys, opens = self._keys(stream, openings=self._asks_start)

@@ -128,6 +128,8 @@ class Feed:
         bound = 0
         if lateness is not None and loaded.table.num_rows:
             bound = lateness_in_units(lateness, kind, self.options.time_unit)
+        if loaded.streams is None and self._in_order(times):
+            return Checked(loaded, times, none, tuple(aside), bound)
         late: list[np.ndarray] = []
         back: list[np.ndarray] = []
         for number, own in _by_stream(loaded.streams):
@@ -153,6 +155,12 @@ class Feed:
         kept = np.setdiff1d(np.arange(len(times)), out)
         refused = loaded.table.take(pa.array(out)) if late else none
         return Checked(loaded.take(kept), times[kept], refused, tuple(aside), bound)
+
+    def _in_order(self, times: np.ndarray) -> bool:
+        """Tell, quickly, whether time goes on from where it was and never goes back."""
+        if len(times) and times[0] < self.latest.get(-1, LEAST):
+            return False
+        return len(times) < 2 or bool((times[1:] >= times[:-1]).all())
 
     def _with_time(self, loaded: Loaded, aside: list[Aside]) -> Loaded:
         """Put rows without a time aside."""
@@ -218,7 +226,7 @@ class Feed:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(loaded.streams):
             mine = times if own is None else times[own]
-            reached = int(mine.max()) if len(mine) else LEAST
+            reached = int(mine[-1] if stretch is not None else mine.max()) if len(mine) else LEAST
             self.latest[number] = max(reached, self.latest.get(number, LEAST))
         if not self.waits:
             released = self.stretch(checked) if stretch is None else stretch

@@ -24,6 +24,7 @@ from ensue.engine.stream import (
     types_of,
 )
 from ensue.errors import EventError
+from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.places import show
@@ -68,21 +69,39 @@ class Intake:
     lenient: bool = False
     """Put rows that cannot be read aside instead of stopping."""
     fields: Fields = field(default_factory=dict)
-    _same: pa.Schema | None = None
+    _same: pa.Schema = field(default_factory=lambda: pa.schema([]))
     """The columns of the last batch, where nothing had to be done about them."""
+    _rows: UsualRows | None = None
+    _rows_of: Fields | None = None
 
     def read(self, events: object) -> Read:
         """Read events, a single one, or {stream: events}; nothing changes until `keep`."""
+        if isinstance(events, pa.RecordBatch) and events.schema.equals(self._same):
+            table = pa.Table.from_batches([events])
+            types = types_of(table, self.sources, self.options)
+            return Read(Loaded(table, True, types, None), self.fields)
         streams = self._streams(events)
         if streams is not None:
             return self.merge(streams)
         aside: list[Aside] = []
         if isinstance(events, Mapping):
             events = [events]
+        quick = self._usual(events) if isinstance(events, list) else None
+        if quick is not None:
+            types = types_of(quick, self.sources, self.options)
+            return Read(Loaded(quick, False, types, None), self.fields)
         table, closed = self._table(events, None, aside)
         table, fields = self._conformed(table, self.fields, aside)
         types = types_of(table, self.sources, self.options)
         return Read(Loaded(table, closed, types, None), fields, tuple(aside))
+
+    def _usual(self, rows: list[object]) -> pa.Table | None:
+        """Read rows that have the columns and types that are known, as most have; None: others."""
+        if not self.fields or not rows:
+            return None
+        if self._rows is None or self._rows_of is not self.fields:
+            self._rows, self._rows_of = UsualRows(self.fields), self.fields
+        return self._rows.table(rows)
 
     def batches(self, events: object) -> Iterator[Read] | None:
         """Read events that come bit by bit as such; None for those that are there as a whole."""
@@ -114,7 +133,9 @@ class Intake:
         """Tell {stream: events} from a single event that is a dict."""
         if not isinstance(events, Mapping):
             return None
-        several = [each for each in events.values() if _is_several(each)]
+        several = [
+            each for each in events.values() if type(each) not in _SCALARS and _is_several(each)
+        ]
         named = bool(events) and all(name in self.sources for name in events)
         if not several and not (named and all(isinstance(e, Mapping) for e in events.values())):
             return None
@@ -174,7 +195,7 @@ class Intake:
         self, table: pa.Table, known: Fields, aside: list[Aside]
     ) -> tuple[pa.Table, Fields]:
         """Give every column the type that it has had so far."""
-        if self._same is not None and known is self.fields and table.schema.equals(self._same):
+        if known is self.fields and table.num_columns and table.schema.equals(self._same):
             return table, known
         fields = dict(known)
         arrays: list[pa.ChunkedArray] = []
@@ -193,13 +214,17 @@ class Intake:
             good = np.setdiff1d(np.arange(table.num_rows), list(bad))
             conformed = conformed.take(good)
         elif conformed.schema.equals(table.schema):
-            self._same = table.schema if fields == self.fields else None
-            return table, self.fields if fields == self.fields else fields
+            if fields != self.fields:
+                return table, fields
+            self._same = table.schema
+            return table, self.fields
         return conformed, fields
 
 
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 
+
+_SCALARS = {str, int, float, bool, type(None)}
 
 _AT_ONCE = 256
 """So many rows are read again for each of them that is bad."""

@@ -89,7 +89,7 @@ class Store:
     @property
     def is_large(self) -> bool:
         """Whether it is worth while to look for rows that nobody needs between those needed."""
-        return self._kept + self._added > 2 * self._thinned + _MANY
+        return len(self._stretches) > 1 and self._kept + self._added > 2 * self._thinned + _MANY
 
     @property
     def has_grown(self) -> bool:
@@ -163,9 +163,7 @@ def _joined(every: Sequence[Stream]) -> Stream:
     return replace(
         every[0],
         table=pa.concat_tables([each.table for each in every], promote_options="permissive"),
-        types=pa.chunked_array(
-            [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks], pa.string()
-        ),
+        types=_types(every),
         streams=streams,
         times=np.concatenate([each.times for each in every]),
         positions=_positions(every),
@@ -174,6 +172,13 @@ def _joined(every: Sequence[Stream]) -> Stream:
             for partition in dict.fromkeys(p for each in every for p in each.ordinals)
         },
     )
+
+
+def _types(every: Sequence[Stream]) -> pa.ChunkedArray:
+    chunks = [chunk for each in every for chunk in each.types.chunks]
+    if len({each.types.type for each in every}) > 1:
+        chunks = [chunk.cast(pa.string()) for chunk in chunks]
+    return pa.chunked_array(chunks)
 
 
 def _positions(every: Sequence[Stream]) -> np.ndarray | None:

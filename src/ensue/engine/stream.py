@@ -147,14 +147,18 @@ def read_once(events: object) -> object:
     return read_table(events, None, {})[0] if hasattr(events, "read_next_batch") else events
 
 
+_INT64 = pa.int64()
+_TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
+
+
 def types_of(table: pa.Table, sources: Sequence[str], options: Options) -> pa.ChunkedArray:
     """Return the type of every event; without a type column it is the stream's name."""
-    if options.type not in table.column_names:
+    if table.schema.get_field_index(options.type) < 0:
         if options.type == "type" and len(sources) == 1:
             return pa.chunked_array([repeated(sources[0], table.num_rows)])
         raise EventError(missing_column("type", options.type, table))
     column = table.column(options.type)
-    if from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
+    if column.type not in _TEXTS and from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
         raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
     return column.cast(pa.string()) if pa.types.is_null(column.type) else column
 
@@ -180,7 +184,8 @@ def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.nda
     kind = column.type
     if pa.types.is_integer(kind):
         try:
-            units: np.ndarray = column.cast(pa.int64()).to_numpy()
+            plain = column if kind == _INT64 else column.cast(_INT64)
+            units: np.ndarray = plain.to_numpy()
         except pa.ArrowInvalid as error:
             raise EventError(f"a time '{name}' does not fit into 64 bits: {error}") from error
         return units

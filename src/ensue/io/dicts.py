@@ -184,3 +184,38 @@ def _convert(values: list[Any], arrow: pa.DataType, kind: str, place: Place) -> 
                 problem = f"{show(value)} does not fit into the type {kind} ({arrow}); {way_out}"
                 raise place.error(index, problem) from error
         raise
+
+
+class UsualRows:
+    """Turns rows whose columns and types are all known into tables, quickly."""
+
+    def __init__(self, known: Types) -> None:
+        self._struct = pa.struct(list(known.items()))
+        self._allowed = {name: _USUAL.get(_value_type(kind)) for name, kind in known.items()}
+
+    def table(self, rows: list[Any]) -> pa.Table | None:
+        """Return rows as a table; None where one of them needs a closer look."""
+        for row in rows:
+            if type(row) is not dict:
+                return None
+            for name, value in row.items():
+                allowed = self._allowed.get(name)
+                if allowed is None or (value is not None and type(value) is not allowed):
+                    return None
+        try:
+            batch = pa.RecordBatch.from_struct_array(pa.array(rows, self._struct))
+        except (pa.ArrowException, OverflowError, ValueError):
+            return None
+        return pa.Table.from_batches([batch])
+
+
+_USUAL: dict[pa.DataType, type] = {
+    pa.string(): str,
+    pa.int64(): int,
+    pa.float64(): float,
+    pa.bool_(): bool,
+}
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind

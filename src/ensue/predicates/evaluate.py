@@ -47,13 +47,39 @@ class Batch:
     """A table of events, its columns turned into vectors as they are asked for."""
 
     table: pa.Table
-    types: Strings
+    given_types: Strings | pa.ChunkedArray
     tally: Tally = field(default_factory=Tally)
     length: int = field(init=False)
     _vectors: dict[tuple[str, ...], Vector] = field(default_factory=dict)
+    _truths: dict[Expression, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.length = self.table.num_rows
+
+    @property
+    def types(self) -> Strings:
+        """The types of the events."""
+        if not isinstance(self.given_types, Strings):
+            strings = vector_of(self.given_types)
+            assert isinstance(strings, Strings)
+            self.given_types = strings
+        return self.given_types
+
+    def type_names(self) -> list[str | None]:
+        """Return the type of each event, where there are few."""
+        if isinstance(self.given_types, Strings):
+            return _texts(self.given_types)
+        names: list[str | None] = self.given_types.to_pylist()
+        return names
+
+    def texts(self, path: tuple[str, ...]) -> list[str | None]:
+        """Return a column of strings, where there are few events."""
+        known = self._vectors.get(path)
+        if isinstance(known, Strings):
+            return _texts(known)
+        column = path_column(self.table, path)
+        texts: list[str | None] = [None] * self.length if column is None else column.to_pylist()
+        return texts
 
     def vector(self, path: tuple[str, ...]) -> Vector:
         """Return an attribute of all events; one that no event has is NULL."""
@@ -67,10 +93,17 @@ class Batch:
     def pretend(self, path: tuple[str, ...], vector: Vector) -> None:
         """Use a vector in place of a column, such as the distinct values for the rows."""
         self._vectors[path] = vector
+        self._truths.clear()
         self.length = len(vector.codes if isinstance(vector, Strings) else vector.values)
 
     def holds(self, predicate: Expression) -> np.ndarray:
-        """Tell for which events a predicate is true."""
+        """Tell for which events a predicate is true; each is asked once."""
+        known = self._truths.get(predicate)
+        if known is None:
+            known = self._truths[predicate] = self._hold(predicate)
+        return known
+
+    def _hold(self, predicate: Expression) -> np.ndarray:
         try:
             found = self.compute(predicate)
         except UnsupportedError:
@@ -104,8 +137,7 @@ class Batch:
     def _plain(self, path: tuple[str, ...]) -> list[Any]:
         known = self._vectors.get(path)
         if isinstance(known, Strings):
-            texts = known.distinct.to_pylist()
-            return [texts[code] for code in known.codes.tolist()]
+            return _texts(known)
         column = path_column(self.table, path)
         return [None] * self.length if column is None else python_values(column)
 
@@ -264,6 +296,11 @@ class Batch:
         if function is None:
             return _spread(operand, pc.match_substring(operand.distinct, piece.value))
         return _spread(operand, function(operand.distinct, piece.value))
+
+
+def _texts(strings: Strings) -> list[str | None]:
+    texts = strings.distinct.to_pylist()
+    return [texts[code] for code in strings.codes.tolist()]
 
 
 def _spread(operand: Strings, answers: pa.Array, kind: Any = np.bool_) -> Numbers:

@@ -3,17 +3,24 @@
 Predicates that look at the same column of strings are answered together, once for each distinct
 string. Answers are joined pair by pair: two columns of classes become one, renumbered so that
 only combinations that occur have a number. A symbol stands for the bits of all predicates.
+
+Of a few events at a time, strings are looked up one by one among those that were answered before.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ensue.analysis.expressions import Attribute, EventType, subexpressions
+from ensue.analysis.expressions import Attribute, EventType, Expression, subexpressions
 from ensue.automata.build import AtStart, Predicate, TypeTest
+from ensue.logic.evaluate import evaluate
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.vectors import Strings, UnsupportedError
 
@@ -22,6 +29,15 @@ _FEW = 64
 
 _DENSE = 1 << 20
 """Up to so many, those that occur are numbered by a table, beyond by sorting."""
+
+_SMALL = 4
+"""Up to so many events are looked at one by one."""
+
+_RARE = 32
+"""Up to so many distinct strings are looked up one by one."""
+
+_REMEMBERED = 1 << 14
+"""So many strings of a column are remembered with their answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +55,31 @@ class Alphabet:
     predicates: tuple[Predicate, ...]
     bits: list[int] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
+    _start: int = field(init=False)
+    """The bit of the question whether an event opens its substream, or 0."""
+    _classifier: Classifier = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._classifier = Classifier(self.predicates)
+        starts = (n for n, each in enumerate(self.predicates) if isinstance(each, AtStart))
+        self._start = sum(1 << number for number in starts)
 
     def read(self, batch: Batch, streams: Strings | None, first: np.ndarray | None) -> np.ndarray:
         """Return the symbol of every event; `first` marks those that open their substream."""
-        found = Classes(np.zeros(batch.length, np.int32), [0])
-        for classes in self._classes(batch, streams, first):
-            found = _joined(found, classes)
+        return self.symbols(self._classifier.classes(batch, streams), first)
+
+    def symbols(self, found: Classes, first: np.ndarray | None) -> np.ndarray:
+        """Return the symbol of every event by the class of each."""
         numbers = np.array([self._number(bits) for bits in found.bits], np.int32)
         symbols: np.ndarray = numbers[found.numbers]
+        if self._start:
+            assert first is not None
+            opening = {
+                number: self._number(found.bits[number] | self._start)
+                for number in np.unique(found.numbers[first]).tolist()
+            }
+            for row in np.flatnonzero(first):
+                symbols[row] = opening[int(found.numbers[row])]
         return symbols
 
     def _number(self, bits: int) -> int:
@@ -55,60 +88,152 @@ class Alphabet:
             self.bits.append(bits)
         return number
 
-    def _classes(
-        self, batch: Batch, streams: Strings | None, first: np.ndarray | None
-    ) -> list[Classes]:
-        by_column: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
-        found: list[Classes] = []
-        for number, predicate in enumerate(self.predicates):
-            match predicate:
-                case TypeTest():
-                    by_column[None].append(number)
-                case AtStart():
-                    assert first is not None
-                    found.append(Classes(first.astype(np.int32), [0, 1 << number]))
-                case _:
-                    column = _only_string_column(predicate, batch)
-                    if column is None:
-                        holds = batch.holds(predicate)
-                        found.append(Classes(holds.astype(np.int32), [0, 1 << number]))
-                    else:
-                        by_column[column].append(number)
-        for column, numbers in by_column.items():
-            if column is None:
-                found.append(self._type_classes(batch, streams, numbers))
-            else:
-                found.append(self._string_classes(batch, column, numbers))
+
+@dataclass(slots=True)
+class Classifier:
+    """Answers predicates about events, all at once."""
+
+    predicates: tuple[Predicate, ...]
+    _schema: pa.Schema | None = None
+    _groups: Groups | None = None
+    _answers: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By column (None: the type), the bits of values that were answered before."""
+
+    def classes(self, batch: Batch, streams: Strings | None) -> Classes:
+        """Return a class for every event, and the bits of the predicates that hold there."""
+        groups = self._grouped(batch)
+        if batch.length <= _SMALL:
+            return self._one_by_one(batch, streams, groups)
+        found = Classes(np.zeros(batch.length, np.int32), [0])
+        for classes in self._each(batch, streams, groups):
+            found = _joined(found, classes)
         return found
 
-    def _type_classes(self, batch: Batch, streams: Strings | None, numbers: list[int]) -> Classes:
-        names = batch.types.distinct.to_pylist()
-        tests = [(number, self.predicates[number]) for number in numbers]
-        if streams is None:
-            bits = [_bits(tests, name, None) for name in names]
-            return Classes(batch.types.codes, bits)
-        of = streams.distinct.to_pylist()
-        bits = [_bits(tests, name, stream) for name in names for stream in of]
-        codes = batch.types.codes.astype(np.int64) * len(of) + streams.codes
-        return Classes(codes, bits)
+    def _grouped(self, batch: Batch) -> Groups:
+        """Sort predicates by what they look at; the same while the columns stay the same."""
+        schema = batch.table.schema
+        if self._groups is None or self._schema is None or not schema.equals(self._schema):
+            self._schema, self._groups = schema, Groups.of(self.predicates, batch)
+        return self._groups
 
-    def _string_classes(self, batch: Batch, column: tuple[str, ...], numbers: list[int]) -> Classes:
+    def _each(self, batch: Batch, streams: Strings | None, groups: Groups) -> list[Classes]:
+        found = [
+            Classes(batch.holds(predicate).astype(np.int32), [0, 1 << number])
+            for number, predicate in groups.others
+        ]
+        if groups.types:
+            found.append(_type_classes(batch, streams, groups.types))
+        return found + [
+            self._string_classes(batch, column, asked) for column, asked in groups.strings.items()
+        ]
+
+    def _string_classes(
+        self, batch: Batch, column: tuple[str, ...], asked: list[tuple[int, Expression]]
+    ) -> Classes:
         """Answer all predicates about a column of strings on its dictionary."""
         strings = batch.vector(column)
         assert isinstance(strings, Strings)
-        codes = np.arange(len(strings.distinct), dtype=np.int32)
-        distinct = Batch(batch.table.slice(0, 0), batch.types, batch.tally)
-        distinct.pretend(column, Strings(codes, strings.distinct))
-        bits = [0] * len(codes)
-        for number in numbers:
-            for code in np.flatnonzero(distinct.holds(self.predicates[number])):  # type: ignore[arg-type]
-                bits[code] |= 1 << number
+        if len(strings.distinct) > _RARE:
+            return _vectorised(batch, column, strings, asked)
+        bits = [0] * len(strings.distinct)
+        texts = strings.distinct.to_pylist()
+        self._answer(bits, column, texts, partial(_holding, asked))
         return Classes(strings.codes, bits)
 
+    # a few events
 
-def _only_string_column(predicate: Predicate, batch: Batch) -> tuple[str, ...] | None:
+    def _one_by_one(self, batch: Batch, streams: Strings | None, groups: Groups) -> Classes:
+        bits = [0] * batch.length
+        if groups.types:
+            kinds = list(zip(batch.type_names(), _names(streams, batch.length), strict=True))
+            self._answer(bits, None, kinds, partial(_of_kind, groups.types))
+        for column, asked in groups.strings.items():
+            self._answer(bits, column, batch.texts(column), partial(_holding, asked))
+        for number, predicate in groups.others:
+            for row in np.flatnonzero(batch.holds(predicate)):
+                bits[row] |= 1 << number
+        return Classes(np.arange(batch.length), bits)
+
+    def _answer(
+        self, bits: list[int], column: Any, values: list[Any], answer: Callable[[Any], int]
+    ) -> None:
+        """Add the bits of values, remembered from earlier ones where they were the same."""
+        known = self._answers[column]
+        for row, value in enumerate(values):
+            found = known.get(value)
+            if found is None:
+                if len(known) >= _REMEMBERED:
+                    known.clear()
+                found = known[value] = answer(value)
+            bits[row] |= found
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Predicates, with their numbers, by what they look at."""
+
+    types: list[tuple[int, TypeTest]]
+    strings: Mapping[tuple[str, ...], list[tuple[int, Expression]]]
+    """By the one column of strings that they read."""
+    others: list[tuple[int, Expression]]
+
+    @classmethod
+    def of(cls, predicates: tuple[Predicate, ...], batch: Batch) -> Groups:
+        groups = cls([], defaultdict(list), [])
+        for number, predicate in enumerate(predicates):
+            match predicate:
+                case TypeTest():
+                    groups.types.append((number, predicate))
+                case AtStart():
+                    pass
+                case _:
+                    column = _only_string_column(predicate, batch)
+                    if column is None:
+                        groups.others.append((number, predicate))
+                    else:
+                        groups.strings[column].append((number, predicate))
+        return groups
+
+
+def _names(streams: Strings | None, length: int) -> list[str | None]:
+    if streams is None:
+        return [None] * length
+    names = streams.distinct.to_pylist()
+    return [names[code] for code in streams.codes.tolist()]
+
+
+def _type_classes(
+    batch: Batch, streams: Strings | None, tests: list[tuple[int, TypeTest]]
+) -> Classes:
+    names = batch.types.distinct.to_pylist()
+    if streams is None:
+        return Classes(batch.types.codes, [_bits(tests, name, None) for name in names])
+    of = streams.distinct.to_pylist()
+    bits = [_bits(tests, name, stream) for name in names for stream in of]
+    codes = batch.types.codes.astype(np.int64) * len(of) + streams.codes
+    return Classes(codes, bits)
+
+
+def _vectorised(
+    batch: Batch, column: tuple[str, ...], strings: Strings, asked: list[tuple[int, Expression]]
+) -> Classes:
+    codes = np.arange(len(strings.distinct), dtype=np.int32)
+    distinct = Batch(batch.table.slice(0, 0), batch.types, batch.tally)
+    distinct.pretend(column, Strings(codes, strings.distinct))
+    bits = [0] * len(codes)
+    for number, predicate in asked:
+        for code in np.flatnonzero(distinct.holds(predicate)):
+            bits[code] |= 1 << number
+    return Classes(strings.codes, bits)
+
+
+def _holding(asked: list[tuple[int, Expression]], text: str | None) -> int:
+    """Return the bits of predicates about a string."""
+    return sum(1 << number for number, each in asked if evaluate(each, lambda _: text) is True)
+
+
+def _only_string_column(predicate: Expression, batch: Batch) -> tuple[str, ...] | None:
     """Return the one column of strings that a predicate reads, if it reads nothing else."""
-    assert not isinstance(predicate, TypeTest | AtStart)
     parts = list(subexpressions(predicate))
     paths = {each.path for each in parts if isinstance(each, Attribute)}
     if len(paths) != 1 or any(isinstance(each, EventType) for each in parts):
@@ -120,10 +245,13 @@ def _only_string_column(predicate: Predicate, batch: Batch) -> tuple[str, ...] |
         return None
 
 
-def _bits(tests: list[tuple[int, Predicate]], name: str | None, stream: str | None) -> int:
+def _of_kind(tests: list[tuple[int, TypeTest]], kind: tuple[str | None, str | None]) -> int:
+    return _bits(tests, *kind)
+
+
+def _bits(tests: list[tuple[int, TypeTest]], name: str | None, stream: str | None) -> int:
     bits = 0
     for number, test in tests:
-        assert isinstance(test, TypeTest)
         if test.type in (None, name) and (stream is None or test.stream in (None, stream)):
             bits |= 1 << number
     return bits

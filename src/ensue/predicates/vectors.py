@@ -143,9 +143,10 @@ def single_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def path_column(table: pa.Table, path: AttributePath) -> pa.ChunkedArray | None:
     """Return a column or a nested field, or None where the table has no such thing."""
-    if path[0] not in table.column_names:
+    index = table.schema.get_field_index(path[0])
+    if index < 0:
         return None
-    column = table.column(path[0])
+    column = table.column(index)
     for name in path[1:]:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
             return None

@@ -69,6 +69,7 @@ class Table:
     _access: list[int] = field(default_factory=list)
     _indexed: set[tuple[int, int]] = field(default_factory=set)
     _prospects: Prospects | None = field(init=False)
+    _arrays: Tables | None = None
 
     def __post_init__(self) -> None:
         self.indexes = self.determined.compiled.plan.equated()
@@ -81,6 +82,7 @@ class Table:
 
         Returns whether configurations must be indexed anew.
         """
+        self._arrays = None
         self._grow(len(alphabet))
         before = len(self._indexed)
         symbols = range(len(alphabet)) if len(alphabet) <= _SMALL_ALPHABET else [symbol]
@@ -144,7 +146,12 @@ class Table:
         self._cells = cells
 
     def arrays(self, symbols: int) -> Tables:
-        """Return the arrays for the kernels."""
+        """Return the arrays for the kernels; the same ones while nothing was filled in."""
+        if self._arrays is None or symbols > self._cells.shape[1]:
+            self._arrays = self._made(symbols)
+        return self._arrays
+
+    def _made(self, symbols: int) -> Tables:
         self._grow(symbols)
         cells = self._cells
         known = cells[1 : self.determined.size]
