@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.expressions import Value
-from ensue.analysis.types import Type
+from ensue.analysis.types import NANOSECONDS, Type
 
+_DAY = NANOSECONDS["DAY"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,3 +46,24 @@ _ARROW = {
 def arrow_type(kind: Type) -> pa.DataType | None:
     """Return the type of a computed column, or None to have Arrow look at the values."""
     return _ARROW.get(kind)
+
+
+def arrow_values(values: np.ndarray, valid: np.ndarray | None, kind: Type) -> pa.Array:
+    """Return computed values as a column of their type; instants come in nanoseconds.
+
+    >>> arrow_values(np.array([1500, 0]), np.array([True, False]), Type.DURATION).to_pylist()
+    [datetime.timedelta(microseconds=2), None]
+    """
+    mask = None if valid is None or valid.all() else ~valid
+    if kind in (Type.TIMESTAMP, Type.DURATION):
+        values = np.rint(values / 1000).astype(np.int64)
+    elif kind is Type.DATE:
+        return pa.array(values // _DAY, pa.int32(), mask=mask).cast(pa.date32())
+    elif kind is Type.BOOLEAN:
+        values = values.astype(bool)
+    elif kind is Type.DOUBLE:
+        values = values.astype(np.float64, copy=False)
+    elif kind is Type.UNKNOWN and valid is not None and not valid.any():
+        return pa.nulls(len(values))
+    found = pa.array(values, mask=mask)
+    return found.cast(_ARROW[kind]) if kind in (Type.TIMESTAMP, Type.DURATION) else found

@@ -33,13 +33,16 @@ def find_matches(
     by_definition: bool = False,
     compact_always: bool = False,
     budgets: Budgets = USUAL,
+    exact: bool = False,
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
 
     Events that come bit by bit are evaluated bit by bit, as somebody asks for the matches.
     What the kernels do not cover is evaluated by definition, and so is everything when asked for.
     """
-    manner = Manner(positions_only, budgets, by_definition, compact_always, not by_definition)
+    manner = Manner(
+        positions_only, budgets, by_definition, compact_always, not by_definition, exact
+    )
     lane = Lane({_NAME: query}, options, manner)
     if isinstance(events, Mapping):
         _check_streams(events, lane.intake.sources)

@@ -45,13 +45,13 @@ def automaton_of(bound: BoundQuery) -> Drawing:
 
 
 def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]:
-    if bound.totals is not None:
-        return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
     try:
         compiled = _compiled(bound, formula)
     except NotUnaryError as error:
         reason = f"by definition, because of {error}: slow, for small streams only"
         return [("evaluation", reason)]
+    if bound.totals is not None and (compiled.plan.registers or formula is not _core(formula)):
+        return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
     drawing = draw(compiled)
     between = [("conditions", _conditions(compiled, formula))] if compiled.plan.registers else []
     return [
@@ -62,15 +62,18 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     ]
 
 
+def _core(formula: Formula) -> Formula:
+    """Return what is left of a formula for its automaton."""
+    return formula if is_unary(formula) else peel(formula)[0]
+
+
 def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:
     """Compile as an evaluation does; attributes of unknown type are taken for numbers."""
-    if not is_unary(formula):
-        formula, _ = peel(formula)
 
     def type_of(path: tuple[str, ...]) -> Type:
         return bound.schema.type_of(path, None) or Type.UNKNOWN
 
-    return compile_formula(formula, type_of, assume_numbers=True)
+    return compile_formula(_core(formula), type_of, assume_numbers=True)
 
 
 def _conditions(compiled: Compiled, formula: Formula) -> str:
@@ -124,13 +127,37 @@ def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
             f"An event visits the configurations of at most {states} states: as many as there are "
             "different register contents in the window, however many partial matches share them."
         ]
+    if bound.totals is not None:
+        return "\n".join([*_counting_cost(bound, states), *_key_cost(bound)])
     if bound.window is None:
         lines.append("Without WITHIN every start stays alive: memory grows with the stream.")
     else:
         lines.append("Memory is bounded by what starts within the window.")
-    if bound.partition:
-        lines.append("Every key has states of its own; keys without partial matches cost nothing.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_key_cost(bound)])
+
+
+def _key_cost(bound: BoundQuery) -> list[str]:
+    if not bound.partition:
+        return []
+    return ["Every key has states of its own; keys without partial matches cost nothing."]
+
+
+def _counting_cost(bound: BoundQuery, states: str) -> list[str]:
+    """Tell what it costs to count without listing."""
+    numbers = 1 + len(bound.totals.columns if bound.totals is not None else ())
+    lines = [
+        "Matches are counted, not listed: an event adds up the runs of at most "
+        f"{states} states, {numbers} number{'s' if numbers > 1 else ''} each, however many matches "
+        "there are."
+    ]
+    if bound.window is None:
+        lines.append("Memory does not grow with the stream.")
+    else:
+        lines.append(
+            "The window slides by a product of matrices on two stacks: an event enters and leaves "
+            "once, so the time per event does not follow the window; memory does."
+        )
+    return lines
 
 
 def _parallel(bound: BoundQuery, formula: Formula) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
@@ -16,6 +15,7 @@ from ensue.automata.machine import Support
 from ensue.engine.block import below, part
 from ensue.engine.findings import Enumerated
 from ensue.engine.keys import Keys
+from ensue.engine.reading import read_clocks, read_keys, read_streams
 from ensue.engine.recogniser import NOTHING, Outcome
 from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
@@ -23,13 +23,9 @@ from ensue.logic.evaluate import Tally
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.predicates.vectors import Strings, vector_of
 from ensue.runtime import saved as saved_state
-from ensue.runtime.evaluate import count_ordinals
 from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
 from ensue.runtime.table import Table
-
-_NO_KEYS = np.zeros(0, np.int32)
 
 _SLACK = 1 << 16
 """So many strings may be known in vain before those in registers are looked for."""
@@ -108,10 +104,11 @@ class Fast:
         batch = Batch(stream.table, stream.types, self.tally)
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch)
-        keys, opens = self._keys(stream, openings=self._asks_start)
-        streams = None if stream.streams is None else _strings(stream.streams)
-        symbols = self.alphabet.read(batch, streams, opens)
-        clocks, key_clocks = self._clocks(stream, keys)
+        if self.keys is not None and self.keys.wants_settling:
+            self._settle_keys(self.keys)
+        keys, opens = read_keys(self.keys, stream, openings=self._asks_start)
+        symbols = self.alphabet.read(batch, read_streams(stream), opens)
+        clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
         found = self.evaluator.push(
             symbols,
             clocks,
@@ -148,30 +145,6 @@ class Fast:
     def live(self) -> tuple[int, int]:
         """How many nodes the match graph has, and how many bytes are allocated."""
         return self.evaluator.live
-
-    def _keys(self, stream: Stream, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the key of each event, and if asked which events open their substream."""
-        if self.keys is not None:
-            if self.keys.wants_settling:
-                self._settle_keys(self.keys)
-            return self.keys.read(stream.table, openings=openings)
-        opens = np.zeros(stream.table.num_rows, bool)
-        opens[:1] = stream.first == 0
-        return _NO_KEYS, opens
-
-    def _clocks(self, stream: Stream, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return what windows are measured on, and for numbers within keys the next of each."""
-        window = self.bound.window
-        if window is None or window.kind != "events":
-            return np.ascontiguousarray(stream.times), None
-        if self.keys is None:
-            rows = stream.table.num_rows
-            return np.arange(stream.first, stream.first + rows, dtype=np.int64), None
-        ordinals = np.zeros(len(keys), np.int64)
-        counts = self.keys.counters()
-        before = counts.copy()
-        count_ordinals(keys, counts, ordinals)
-        return ordinals, before
 
     def _settle_keys(self, keys: Keys) -> None:
         """Let go of keys without partial matches, unless something else is kept for them."""
@@ -222,9 +195,3 @@ class Fast:
 def positions_only(compiled: Compiled) -> Compiled:
     """Forget which variable an event is bound to: one bit for all."""
     return replace(compiled, machine=Support(compiled.machine), variables=("",))
-
-
-def _strings(column: pa.ChunkedArray) -> Strings:
-    strings = vector_of(column)
-    assert isinstance(strings, Strings)
-    return strings

@@ -38,6 +38,8 @@ class Manner:
     compact_always: bool = False
     warns: bool = True
     """Say so when many events are evaluated by definition."""
+    exact: bool = False
+    """Give counts of any size."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class Lane:
         tally = Tally()
         return Member(
             query,
-            shape_of(bound, query.fingerprint, manner.positions_only),
+            shape_of(bound, query.fingerprint, manner.positions_only, manner.exact),
             recogniser(
                 bound,
                 tally,
@@ -127,6 +129,7 @@ class Lane:
                 by_definition=manner.by_definition,
                 compact_always=manner.compact_always,
                 warns=manner.warns,
+                exact=manner.exact,
             ),
             tally,
         )

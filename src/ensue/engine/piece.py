@@ -18,6 +18,7 @@ from ensue.engine.convert import arrow_type, python_value
 from ensue.engine.findings import Columns, Findings
 from ensue.engine.ordinals import ordinals
 from ensue.engine.stream import Stream, column_at
+from ensue.engine.totals import EXACT_COUNTS, Summed, partition_columns, summed_rows
 from ensue.logic.build import SELECTED
 from ensue.logic.reference import Found, Row
 from ensue.runtime.memory import new_integers
@@ -41,6 +42,8 @@ class Shape:
     totals: Mapping[str, Type] | None
     """The columns of SELECT count(*) …, or None for a query that lists matches."""
     positions_only: bool
+    exact: bool = False
+    """Whether counts have any size."""
 
 
 class Match:
@@ -144,12 +147,20 @@ class Piece:
     events: Callable[[], Stream] = field(repr=False)
     """Puts the stretch together when somebody asks."""
     findings: Findings = field(repr=False)
-    totals: Sequence[Row] = field(default=(), repr=False)
+    totals: Sequence[Row] | Summed = field(default=(), repr=False)
 
     @cached_property
     def stream(self) -> Stream:
         """The stretch of the stream that holds the events of the matches."""
         return self.events()
+
+    @cached_property
+    def summed(self) -> Summed:
+        """The rows of totals."""
+        if isinstance(self.totals, Summed):
+            return self.totals
+        shape = self.shape
+        return summed_rows(self.totals, self.stream, shape.partition, shape.totals or {})
 
     @property
     def count(self) -> int:
@@ -161,15 +172,13 @@ class Piece:
 
     def __iter__(self) -> Iterator[Any]:
         if self.shape.totals is not None:
-            return (self._total(row) for row in self.totals)
+            return self._rows_of_totals()
         return (Match(found, self) for found in self.findings)
 
-    def _total(self, row: Row) -> Total:
-        assert self.shape.totals is not None
-        values = {
-            name: python_value(row.totals[name], kind) for name, kind in self.shape.totals.items()
-        }
-        return Total(self._times([row.time])[0].as_py(), self.partition_at(row.event), values)
+    def _rows_of_totals(self) -> Iterator[Total]:
+        times = self._times(self.summed.time).to_pylist()
+        for time, (partition, values) in zip(times, self.summed.rows(), strict=True):
+            yield Total(time, partition, values)
 
     def partition_at(self, position: int) -> dict[str, Any]:
         """Return the partition attributes of an event."""
@@ -184,7 +193,8 @@ class Piece:
     def tables(self, *, events: bool) -> Iterator[pa.Table]:
         """Give the matches as tables, many at a time."""
         if self.shape.totals is not None:
-            yield self._totals_table()
+            if len(self.totals):
+                yield self._totals_table(self.summed)
             return
         for _, table in self.parts(events=events):
             yield table
@@ -198,6 +208,8 @@ class Piece:
 
     def empty_table(self, *, events: bool) -> pa.Table:
         """Give a table of no matches, with all its columns."""
+        if self.shape.totals is not None:
+            return self._totals_table(self._no_totals(self.shape.totals))
         names = [""] if self.shape.positions_only else list(self.shape.variables)
         no_lists = pa.array([], pa.list_(pa.int64()))
         none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, no_lists))
@@ -233,17 +245,22 @@ class Piece:
                 table = table.append_column(_free(name, table.column_names), lists)
         return table
 
-    def _totals_table(self) -> pa.Table:
-        rows = self.totals
-        columns: dict[str, Any] = {"time": self._times([row.time for row in rows])}
-        events = pa.array(self.stream.rows_at(np.array([row.event for row in rows], np.int64)))
-        for path in self.shape.partition:
-            values = column_at(self.stream.table, path).take(events)
-            columns[_free(".".join(path), columns)] = values
-        for name, kind in (self.shape.totals or {}).items():
-            values = [python_value(row.totals[name], kind) for row in rows]
-            columns[_free(name, columns)] = pa.array(values, arrow_type(kind))
+    def _totals_table(self, found: Summed) -> pa.Table:
+        columns: dict[str, Any] = {"time": self._times(found.time)}
+        for name, values in found.partition.items():
+            columns[_free(name, columns)] = values
+        for name, values in found.values.items():
+            exact = isinstance(values, list)
+            columns[_free(name, columns)] = pa.array(values, EXACT_COUNTS) if exact else values
         return pa.table(columns)
+
+    def _no_totals(self, totals: Mapping[str, Type]) -> Summed:
+        return Summed(
+            _NO_POSITIONS,
+            _NO_POSITIONS,
+            partition_columns(self.stream, self.shape.partition, _NO_POSITIONS),
+            {name: pa.array([], arrow_type(kind) or pa.null()) for name, kind in totals.items()},
+        )
 
     def _times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
         column = self.stream.time_column
@@ -255,7 +272,7 @@ class Piece:
             return pa.array(times)
         return column.take(pa.array(rows))
 
-    def _times(self, times: Sequence[int]) -> pa.Array:
+    def _times(self, times: np.ndarray) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
         column = self.stream.time_column
         if column is None or pa.types.is_integer(column.type):

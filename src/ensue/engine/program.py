@@ -10,8 +10,9 @@ from ensue.analysis.context import Clock
 from ensue.analysis.schema import OPEN
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
-from ensue.automata.build import Compiled, NotUnaryError, compile_formula
+from ensue.automata.build import Compiled, NotUnaryError, TypeOf, compile_formula
 from ensue.engine import fast
+from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.piece import Shape
@@ -46,8 +47,12 @@ def recogniser(
     by_definition: bool = False,
     compact_always: bool = False,
     warns: bool = True,
+    exact: bool = False,
 ) -> Recogniser:
     """Return what evaluates a query: the kernels, or the definition where they do not reach."""
+    counted = None if by_definition else countable(bound, positions_only)
+    if counted is not None:
+        return Counting(counted, bound, budgets, tally, exact)
     ready = None if by_definition else compiled(bound, positions_only)
     if ready is None:
         return ByDefinition(plan_of(bound, positions_only), tally, warns)
@@ -67,13 +72,8 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
     if not is_unary(formula):
         formula, operators = peel(formula)
 
-    def type_of(path: tuple[str, ...]) -> Type:
-        if path == ("type",):
-            return Type.UNKNOWN
-        return bound.schema.type_of(path, None) or Type.UNKNOWN
-
     try:
-        ready = compile_formula(formula, type_of)
+        ready = compile_formula(formula, _type_of(bound))
     except NotUnaryError:
         return None
     deferred = tuple(ready.plan.deferred)
@@ -83,6 +83,32 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
     if operators or ready.hides or deferred or (positions_only and ready.plan.registers):
         return ready, Refinement(operators, positions_only, bound.limit, deferred)
     return (fast.positions_only(ready) if positions_only else ready), None
+
+
+def countable(bound: BoundQuery, positions_only: bool) -> Compiled | None:
+    """Return the machine of a query whose matches are counted without being listed."""
+    if bound.totals is None:
+        return None
+    try:
+        ready = compile_formula(to_formula(bound), _type_of(bound))
+    except NotUnaryError:
+        return None
+    variables = {column.variable for column in bound.totals.columns}
+    between = ready.plan.instances or ready.plan.deferred
+    if between or ready.hides or not variables <= set(ready.variables):
+        return None
+    if positions_only:
+        return None if variables else fast.positions_only(ready)
+    return ready
+
+
+def _type_of(bound: BoundQuery) -> TypeOf:
+    def type_of(path: tuple[str, ...]) -> Type:
+        if path == ("type",):
+            return Type.UNKNOWN
+        return bound.schema.type_of(path, None) or Type.UNKNOWN
+
+    return type_of
 
 
 def plan_of(bound: BoundQuery, positions_only: bool) -> Plan:
@@ -99,7 +125,9 @@ def plan_of(bound: BoundQuery, positions_only: bool) -> Plan:
     )
 
 
-def shape_of(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape:
+def shape_of(
+    bound: BoundQuery, fingerprint: str, positions_only: bool, exact: bool = False
+) -> Shape:
     """Work out which variables and columns the matches of a query have."""
     known = Variables(dict(bound.column_types))
     pattern = bound.tree.pattern
@@ -128,6 +156,7 @@ def shape_of(bound: BoundQuery, fingerprint: str, positions_only: bool) -> Shape
         bound.clock.column,
         totals,
         positions_only,
+        exact,
     )
 
 

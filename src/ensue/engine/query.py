@@ -62,6 +62,7 @@ class Query:
         lateness: int | str | timedelta | None = None,
         output: Output = "bindings",
         *,
+        exact: bool = False,
         max_states: int | None = None,
         max_bytes: int | None = None,
         max_configurations: int | None = None,
@@ -77,6 +78,8 @@ class Query:
             tiebreak: a column that orders events of one time.
             lateness: how late an event may come; earlier ones are put in order.
             output: 'positions' forgets which variable an event is bound to.
+            exact: give the counts of SELECT count(*) in full, where they would else stop at
+                2^63 - 1; slow.
             max_states: how many deterministic states the automaton may have (10,000).
             max_bytes: how much memory partial matches may take (4 GiB).
             max_configurations: how many different contents of registers there may be at once,
@@ -90,7 +93,9 @@ class Query:
         options = Options(type, time, time_unit, tiebreak, lateness)
         positions_only = _positions_only(output)
         budgets = Budgets.of(max_states, max_bytes, max_configurations)
-        return find_matches(self, events, options, positions_only=positions_only, budgets=budgets)
+        return find_matches(
+            self, events, options, positions_only=positions_only, budgets=budgets, exact=exact
+        )
 
     def open(
         self,
@@ -102,6 +107,7 @@ class Query:
         output: Output = "bindings",
         *,
         on_error: Literal["raise", "aside"] = "raise",
+        exact: bool = False,
         max_states: int | None = None,
         max_bytes: int | None = None,
         max_configurations: int | None = None,
@@ -122,9 +128,8 @@ class Query:
         from ensue.engine.stream import Options
 
         options = Options(type, time, time_unit, tiebreak, lateness)
-        manner = Manner(
-            _positions_only(output), Budgets.of(max_states, max_bytes, max_configurations)
-        )
+        budgets = Budgets.of(max_states, max_bytes, max_configurations)
+        manner = Manner(_positions_only(output), budgets, exact=exact)
         return Session(self, options, manner, on_error)
 
     def resume(
@@ -226,6 +231,7 @@ def run(
     *,
     schema: object = None,
     params: Mapping[str, Any] | None = None,
+    exact: bool = False,
     max_states: int | None = None,
     max_bytes: int | None = None,
     max_configurations: int | None = None,
@@ -239,6 +245,7 @@ def run(
     """
     options = (type, time, time_unit, tiebreak, lateness, output)
     budgets: dict[str, Any] = {
+        "exact": exact,
         "max_states": max_states,
         "max_bytes": max_bytes,
         "max_configurations": max_configurations,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ensue.engine.findings import Findings, Listed
 from ensue.engine.stream import Stream
+from ensue.engine.totals import Summed
 from ensue.logic.reference import Row
 
 
@@ -16,7 +17,7 @@ class Outcome(NamedTuple):
     """What some events completed: matches, or rows of totals."""
 
     findings: Findings
-    totals: Sequence[Row] = ()
+    totals: Sequence[Row] | Summed = ()
 
     def __bool__(self) -> bool:
         return bool(self.findings) or bool(self.totals)

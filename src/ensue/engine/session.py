@@ -119,6 +119,7 @@ class Session:
             "options": snapshot.describe_options(lane.options),
             "lenient": lane.lenient,
             "positions_only": lane.manner.positions_only,
+            "exact": lane.manner.exact,
             "states": lane.manner.budgets.states,
             "bytes": lane.manner.budgets.bytes,
         }

@@ -123,4 +123,4 @@ def manner_of(header: Mapping[str, Any], states: int | None, size: int | None) -
         states=kept.states if states is None else states,
         bytes=kept.bytes if size is None else size,
     )
-    return Manner(header["positions_only"], budgets)
+    return Manner(header["positions_only"], budgets, exact=header.get("exact", False))

@@ -10,7 +10,7 @@ Of a few events at a time, strings are looked up one by one among those that wer
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -81,6 +81,11 @@ class Alphabet:
             for row in np.flatnonzero(first):
                 symbols[row] = opening[int(found.numbers[row])]
         return symbols
+
+    def recall(self, bits: Sequence[int]) -> None:
+        """Number symbols as another process did, before any event is read."""
+        for each in bits:
+            self._number(each)
 
     def _number(self, bits: int) -> int:
         number = self._numbers.setdefault(bits, len(self.bits))

@@ -120,6 +120,7 @@ class Program:
             shape.time_path,
             shape.totals,
             shape.positions_only,
+            shape.exact,
         )
 
     @property

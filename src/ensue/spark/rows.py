@@ -89,7 +89,7 @@ def tables(piece: Piece, schema: pa.Schema, begin: int | None = None) -> Iterato
 
 
 def _totals(piece: Piece, schema: pa.Schema, begin: int | None) -> Iterator[pa.Table]:
-    if not piece.totals:
+    if not len(piece.totals):
         return
     (table,) = piece.tables(events=True)
     keys = len(piece.shape.partition)
@@ -97,8 +97,7 @@ def _totals(piece: Piece, schema: pa.Schema, begin: int | None) -> Iterator[pa.T
         [*table.columns[1 : keys + 1], table.column(0), *table.columns[keys + 1 :]], schema
     )
     if begin is not None:
-        events = np.array([row.event for row in piece.totals], np.int64) - piece.stream.first
-        rows = rows.filter(pa.array(piece.stream.times[events] >= begin))
+        rows = rows.filter(pa.array(piece.summed.ended >= begin))
     yield rows
 
 

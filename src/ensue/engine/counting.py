@@ -1,0 +1,154 @@
+"""Counting without listing: SELECT count(*) … over the automaton alone, stretch by stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ensue.analysis.bound import BoundQuery
+from ensue.analysis.types import Type
+from ensue.automata.build import AtStart, Compiled
+from ensue.automata.determine import Determined
+from ensue.engine.block import below, part
+from ensue.engine.fast import Budgets
+from ensue.engine.keys import Keys
+from ensue.engine.reading import read_clocks, read_keys, read_streams
+from ensue.engine.recogniser import NOTHING, Outcome
+from ensue.engine.stream import Stream
+from ensue.engine.totals import Adder, Gathering
+from ensue.logic.evaluate import Tally
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.symbols import Alphabet
+from ensue.runtime import saved_counts
+from ensue.runtime.counter import Counter
+from ensue.runtime.table import Table
+
+
+@dataclass(slots=True)
+class Counting:
+    """The state of a counting query on a stream: pushed stretch after stretch."""
+
+    compiled: Compiled
+    bound: BoundQuery
+    budgets: Budgets
+    tally: Tally = field(default_factory=Tally)
+    exact: bool = False
+    alphabet: Alphabet = field(init=False)
+    keys: Keys | None = field(init=False)
+    adder: Adder = field(init=False)
+    counter: Counter = field(init=False)
+    gathering: Gathering = field(init=False)
+    now: int = 0
+    """The clock at the last event."""
+
+    def __post_init__(self) -> None:
+        bound = self.bound
+        assert bound.totals is not None
+
+        def type_of(path: tuple[str, ...]) -> Type:
+            return bound.schema.type_of(path, None) or Type.UNKNOWN
+
+        self.alphabet = Alphabet(self.compiled.predicates)
+        self.keys = Keys(bound.partition) if bound.partition else None
+        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of, self.exact)
+        self.gathering = Gathering(self.adder, bound.partition, bound.every)
+        self.counter = Counter(
+            Table(Determined(self.compiled, self.budgets.states)),
+            self.adder.bits(self.compiled.variables),
+            window=-1 if bound.window is None else bound.window.size,
+            consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
+            exact=self.exact,
+            most_bytes=self.budgets.bytes,
+        )
+
+    def check(self, stream: Stream) -> None:
+        """Raise UnsupportedError for values that cannot be added up."""
+        self.adder.check(Batch(stream.table, stream.types))
+
+    def push(self, stream: Stream) -> Outcome:
+        """Read a stretch of the stream and return the rows that are complete."""
+        if not len(stream.times):
+            return NOTHING
+        batch = Batch(stream.table, stream.types, self.tally)
+        # First what may refuse a value, then what changes the state.
+        values = self.adder.values(batch, self._remap)
+        if self.keys is not None and self.keys.wants_settling:
+            self._settle_keys(self.keys)
+        keys, opens = read_keys(self.keys, stream, openings=self._asks_start)
+        symbols = self.alphabet.read(batch, read_streams(stream), opens)
+        clocks, _ = read_clocks(self.bound.window, self.keys, stream, keys)
+        found = self.counter.push(symbols, clocks, keys, stream.first, self.alphabet.bits, values)
+        rows = self.gathering.add(list(found), stream)
+        self.now = int(clocks[-1])
+        return Outcome(NOTHING.findings, rows)
+
+    def advance(self, time: int) -> Outcome:
+        """Let time pass: intervals are over, runs leave the window."""
+        window = self.bound.window
+        if window is not None and window.kind != "events":
+            self.now = max(self.now, time)
+        return Outcome(NOTHING.findings, self.gathering.advance(time))
+
+    def finish(self) -> Outcome:
+        """Hand out the intervals that are not over yet."""
+        return Outcome(NOTHING.findings, self.gathering.finish())
+
+    def needed(self) -> np.ndarray:
+        """Return no position: rows have all they need."""
+        return np.zeros(0, np.int64)
+
+    def save(self) -> dict[str, Any]:
+        """Write down the runs, and what else outlives a stretch."""
+        saved: dict[str, Any] = {
+            "now": self.now,
+            "symbols": tuple(self.alphabet.bits),
+            "ranks": tuple((term, tuple(values)) for term, values in self.adder.ranks.items()),
+            **below("counter", saved_counts.save(self.counter)),
+            **below("gathering", self.gathering.save()),
+        }
+        if self.keys is not None:
+            self._settle_keys(self.keys)
+            saved |= below("keys", self.keys.save())
+        return saved
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Go on from runs that were saved."""
+        self.now = saved["now"]
+        self.alphabet.recall(saved["symbols"])
+        self.adder.ranks = {term: list(values) for term, values in saved["ranks"]}
+        if self.keys is not None:
+            self.keys.load(part(saved, "keys"))
+        self.gathering.load(part(saved, "gathering"))
+        saved_counts.load(self.counter, part(saved, "counter"), self.alphabet.bits)
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position that is still of interest: rows have all they need."""
+        return next_position
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many pairs of a state and a number are kept, and how many bytes are allocated."""
+        return self.counter.live
+
+    @property
+    def _asks_start(self) -> bool:
+        return any(isinstance(each, AtStart) for each in self.compiled.predicates)
+
+    def _remap(self, term: int, ranks: np.ndarray) -> None:
+        """Give values that are known by their rank their new ranks, wherever they stand."""
+        self.counter.remap(term, ranks)
+        if self.gathering.weights is not None:
+            self.counter.remap_weights(self.gathering.weights, term, ranks)
+
+    def _settle_keys(self, keys: Keys) -> None:
+        """Let go of keys without runs, unless something else is kept for them."""
+        window = self.bound.window
+        if self._asks_start or (window is not None and window.kind == "events"):
+            keys.settle(None)
+            return
+        self.counter.expire(self.now)
+        living = np.union1d(self.counter.live_keys(), self.gathering.keys)
+        keys.settle(living.astype(np.int64))

@@ -1,0 +1,49 @@
+"""What a query reads of a stretch of the stream, besides predicates: keys and clocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensue.analysis.bound import Window
+from ensue.engine.keys import Keys
+from ensue.engine.stream import Stream
+from ensue.predicates.vectors import Strings, vector_of
+from ensue.runtime.evaluate import count_ordinals
+
+_NO_KEYS = np.zeros(0, np.int32)
+
+
+def read_keys(
+    keys: Keys | None, stream: Stream, *, openings: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the key of each event, and if asked which events open their substream."""
+    if keys is not None:
+        return keys.read(stream.table, openings=openings)
+    opens = np.zeros(stream.table.num_rows, bool)
+    opens[:1] = stream.first == 0
+    return _NO_KEYS, opens
+
+
+def read_clocks(
+    window: Window | None, known: Keys | None, stream: Stream, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return what windows are measured on, and for numbers within keys the next of each."""
+    if window is None or window.kind != "events":
+        return np.ascontiguousarray(stream.times), None
+    if known is None:
+        rows = stream.table.num_rows
+        return np.arange(stream.first, stream.first + rows, dtype=np.int64), None
+    ordinals = np.zeros(len(keys), np.int64)
+    counts = known.counters()
+    before = counts.copy()
+    count_ordinals(keys, counts, ordinals)
+    return ordinals, before
+
+
+def read_streams(stream: Stream) -> Strings | None:
+    """Return the streams of events, where there are several."""
+    if stream.streams is None:
+        return None
+    streams = vector_of(stream.streams)
+    assert isinstance(streams, Strings)
+    return streams
