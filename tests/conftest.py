@@ -30,6 +30,21 @@ settings.register_profile(
 settings.load_profile("fuzz" if os.environ.get("ENSUE_FUZZ") else "tests")
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Take over what a test has to tell: a function as its attribute `told`."""
+    told = getattr(getattr(item, "obj", None), "told", None)
+    if call.when == "call" and told is not None:
+        item.user_properties.append(("told", told()))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what tests have told."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "told" and report.when == "call":
+                terminalreporter.write_line(f"{report.nodeid.split('::')[-1]}: {value}")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",

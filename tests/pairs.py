@@ -75,18 +75,6 @@ def _from_start(node: tree.Node) -> bool:
     return any(map(_from_start, tree.children(node)))
 
 
-def _relates(node: tree.Node) -> bool:
-    """Tell whether a pattern has a condition between events."""
-    match node:
-        case tree.Partitioned():
-            return True
-        case tree.Filtered(condition=tree.Comparison()):
-            return True
-        case tree.Restriction(predicate=tree.Call()):
-            return True
-    return any(map(_relates, tree.children(node)))
-
-
 @cache
 @st.composite
 def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Pattern:
@@ -125,7 +113,7 @@ STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
 def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Query:
     """A random query on a rich pattern; WITHIN counts events or units of `ts`."""
     pattern = draw(rich_patterns(language, depth))
-    if language.conditions and not _relates(pattern):
+    if language.conditions:
         pattern = draw(conditioned(pattern))
     names = bound_names(pattern)
     strategy = draw(st.sampled_from(STRATEGIES))
@@ -253,8 +241,16 @@ def pairs(draw: st.DrawFn, language: Language | None = None, longest: int = 7) -
     return Pair(query, draw(streams_for(formula, longest, bool(query.partition))))
 
 
+def related_pairs() -> st.SearchStrategy[Pair]:
+    """Queries with conditions between events, of all kinds and of the plainer ones."""
+    plain = Language(contiguous=False, full=False, conditions=True)
+    return st.one_of(pairs(Language(conditions=True)), pairs(plain), pairs(plain))
+
+
 @cache
-def collected(count: int, number: int, longest: int = 7) -> tuple[Pair, ...]:
+def collected(
+    count: int, number: int, longest: int = 7, drawn: st.SearchStrategy[Pair] | None = None
+) -> tuple[Pair, ...]:
     """Draw pairs that are the same in every run: the number says which.
 
     Pairs that come twice are left out, so there are somewhat fewer than `count`.
@@ -268,7 +264,7 @@ def collected(count: int, number: int, longest: int = 7) -> tuple[Pair, ...]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(pairs(longest=longest))
+    @given(pairs(longest=longest) if drawn is None else drawn)
     def collect(pair: Pair) -> None:
         if pair.rows:
             found.setdefault(f"{pair.text}\n{pair.rows}", pair)

@@ -13,10 +13,12 @@ from typing import Any
 import numba
 import pytest
 
+from ensue.runtime import correlate as correlation
 from ensue.runtime import enumerate as listing
 from ensue.runtime import evaluate as evaluation
-from ensue.runtime.layout import UNION
-from tests.equivalence.suite import first_failure, suite
+from ensue.runtime import evaluator, index
+from ensue.runtime.layout import NOTHING, UNION
+from tests.equivalence.suite import first_failure, related_suite, suite
 
 Patch = pytest.MonkeyPatch
 
@@ -75,6 +77,61 @@ def enumeration_takes_the_edge_for_outside(patch: Patch) -> None:
     )
 
 
+# --- configurations with registers -----------------------------------------------------------
+
+
+def contents_are_not_compared(patch: Patch) -> None:
+    patch.setattr(index, "same", lambda a, i, b, j: True)
+
+
+def an_event_looks_for_its_partners_in_the_wrong_place(patch: Patch) -> None:
+    patch.setattr(correlation, "partners_of", lambda index, group, content: 0)
+
+
+def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
+    original = evaluator.rebuild
+
+    def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
+        original(tables, slots, index, keys)
+        index.partners[:] = NOTHING
+
+    patch.setattr(evaluator, "rebuild", rebuild)
+
+
+def compaction_indexes_what_was_there_before(patch: Patch) -> None:
+    original = evaluator.rebuild
+
+    def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
+        before = slots.registers.copy()
+        slots.registers[: len(keys)] = before[: len(keys)][::-1]
+        original(tables, slots, index, keys)
+        slots.registers[:] = before
+
+    patch.setattr(evaluator, "rebuild", rebuild)
+
+
+def a_merge_forgets_what_was_there(patch: Patch) -> None:
+    patch.setattr(correlation, "join", lambda graph, counters, a, b: b)
+
+
+def guards_are_not_asked(patch: Patch) -> None:
+    patch.setattr(correlation, "allowed", lambda *_: True)
+
+
+def registers_stay_as_they_are(patch: Patch) -> None:
+    patch.setattr(correlation, "put", lambda *_: None)
+
+
+OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
+    contents_are_not_compared,
+    an_event_looks_for_its_partners_in_the_wrong_place,
+    compaction_leaves_equalities_out_of_the_index,
+    compaction_indexes_what_was_there_before,
+    a_merge_forgets_what_was_there,
+    guards_are_not_asked,
+    registers_stay_as_they_are,
+)
+
 MUTATIONS: tuple[Callable[[Patch], None], ...] = (
     none,
     unions_are_not_ordered,
@@ -95,6 +152,11 @@ def main() -> None:
         with pytest.MonkeyPatch.context() as patch:
             apply(patch)
             noticed[apply.__name__] = first_failure() is not None
+    related_suite()
+    for apply in OF_REGISTERS:
+        with pytest.MonkeyPatch.context() as patch:
+            apply(patch)
+            noticed[apply.__name__] = first_failure(related_suite) is not None
     json.dump(noticed, sys.stdout)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Expression
 from ensue.analysis.types import Type
 from ensue.automata import machine as m
-from ensue.automata.registers import Deferred, InexpressibleError, Plan, on_one_event
+from ensue.automata.registers import Deferred, InexpressibleError, Interval, Plan, on_one_event
 from ensue.logic import formula as f
 
 
@@ -47,6 +47,22 @@ class Compiled:
     """Conditions between events."""
     hides: bool = False
     """Whether labels have hidden bits, so that two runs may be one match."""
+    absent: tuple[Compiled, ...] = ()
+    """What must not happen inside some intervals, where that is decided later."""
+
+    def all_predicates(self) -> Iterator[Predicate]:
+        """Give all that is asked about one event."""
+        yield from self.predicates
+        for each in self.absent:
+            yield from each.all_predicates()
+
+    def all_expressions(self) -> Iterator[Expression]:
+        """Give all that is compared between events."""
+        yield from (column.expression for column in self.plan.columns)
+        for deferred in self.plan.deferred:
+            yield from deferred.expressions()
+        for each in self.absent:
+            yield from each.all_expressions()
 
 
 class NotUnaryError(Exception):
@@ -66,6 +82,10 @@ def compile_formula(
     Raises NotUnaryError where a formula computes events, or has conditions between events that
     registers cannot decide.
     """
+    return _compiled(formula, type_of, assume_numbers)
+
+
+def _compiled(formula: f.Formula, type_of: TypeOf, assume_numbers: bool) -> Compiled:
     builder = _Builder(formula, type_of, plan=Plan(assume_numbers=assume_numbers))
     machine = builder.build(formula)
     return Compiled(
@@ -74,6 +94,7 @@ def compile_formula(
         tuple(builder.predicates),
         builder.plan,
         hides=builder.hidden > len(builder.variables),
+        absent=tuple(builder.absent),
     )
 
 
@@ -90,6 +111,7 @@ class _Builder:
     """How many iterations are around the formula at hand."""
     projections: int = 0
     """How many projections are around it: a bit that they may drop tells nothing."""
+    absent: list[Compiled] = field(default_factory=list)
     sealed: int = 0
     """How many operators are around it that conditions cannot look through."""
 
@@ -129,7 +151,9 @@ class _Builder:
             case f.All(items=items):
                 return m.Together(tuple(map(self.build, items)))
             case f.Unless(formula=inner, absent=absent):
-                return m.Without(self.build(inner), self._sealed(absent))
+                if f.is_unary(absent) or self.sealed:
+                    return m.Without(self.build(inner), self._sealed(absent))
+                return self._bounded(inner, absent)
             case f.Filter():
                 return self._filtered(formula)
             case f.Project(formula=inner, variables=names):
@@ -147,6 +171,23 @@ class _Builder:
             case f.Aggregate(variable=name):
                 raise NotUnaryError(f"AGGREGATE {name}")
 
+    def _bounded(self, formula: f.Formula, absent: f.Formula) -> m.Machine:
+        """Build φ of φ UNLESS ψ, and a machine of its own for a ψ that relates events.
+
+        Which of the matches with one interval ψ chooses, and what it binds, makes no difference.
+        """
+        while isinstance(absent, f.Project) or (
+            isinstance(absent, f.Select) and absent.strategy not in ("START", "STRICT")
+        ):
+            absent = absent.formula
+        alone = _compiled(absent, self.type_of, self.plan.assume_numbers)
+        if alone.plan.deferred or alone.absent:
+            raise NotUnaryError(f"UNLESS {f.describe(absent)}")
+        begin, end = self._hidden_bit(), self._hidden_bit()
+        self.plan.intervals.append(Interval(begin, end, len(self.absent)))
+        self.absent.append(alone)
+        return m.Bounded(self.build(formula), begin, end)
+
     def _sealed(self, formula: f.Formula) -> m.Machine:
         """Build a formula whose own runs are compared, so that labels must tell everything."""
         self.sealed += 1
@@ -155,7 +196,11 @@ class _Builder:
         return machine
 
     def _filtered(self, formula: f.Filter) -> m.Machine:
-        machine = self.build(formula.formula)
+        inner = formula.formula
+        if isinstance(inner, f.Or) and all(_names_of_one_event(each) for each in inner.items):
+            items = (f.Filter(each, formula.conditions) for each in inner.items)
+            return m.Choice(tuple(map(self._filtered, items)))
+        machine = self.build(inner)
         conditions = formula.conditions
         one = _names_of_one_event(formula.formula)
         if one is not None:
@@ -175,7 +220,7 @@ class _Builder:
     ) -> m.Machine:
         """Add registers for conditions between events; hidden bits tell what their scope is."""
         if self.sealed:
-            raise NotUnaryError(conditions[0].text)
+            raise NotUnaryError(f"{conditions[0].text} inside NEXT, LAST, MAX, NOT or UNLESS")
         names = sorted({name for each in conditions for name in _variables(each)})
         bits: dict[str, int] = {}
         for name in names:

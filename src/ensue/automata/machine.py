@@ -179,6 +179,32 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounded:
+    """φ with hidden bits on its first and on its last event: an interval to look at later."""
+
+    inner: Machine
+    begin: int
+    end: int
+
+    @property
+    def nullable(self) -> bool:
+        return self.inner.nullable
+
+    def first(self, holds: Holds) -> Moves:
+        return self._ended(self.inner.first(holds), self.begin)
+
+    def next(self, state: State, holds: Holds) -> Moves:
+        return self._ended(self.inner.next(state, holds), 0)
+
+    def _ended(self, moves: Moves, begin: int) -> Iterator[Move]:
+        for label, final, state in moves:
+            if final:
+                yield Move(label | begin | self.end, True, None)
+            if state is not None:
+                yield Move(label | begin, False, state)
+
+
+@dataclass(frozen=True, slots=True)
 class Support(_Mapped):
     """φ with one label for all variables: only whether an event is bound."""
 

@@ -118,6 +118,16 @@ class Deferred:
     """Its variables, and the bits that mark their events in its scope."""
     marker: int
 
+    def expressions(self) -> Iterator[Expression]:
+        """Give what the condition reads."""
+        match self.condition:
+            case Each(predicate=predicate) | Relation(predicate=predicate):
+                yield predicate
+            case Trend(path=path):
+                yield _attribute(path, Type.UNKNOWN)
+            case SameKey(keys=keys):
+                yield from (_attribute(path, Type.UNKNOWN) for _, path in keys)
+
     def rounds(self, word: Sequence[tuple[int, int]]) -> Iterator[frozenset[tuple[str, int]]]:
         """Return what is bound in each round of the scope, given positions and labels."""
         bound: set[tuple[str, int]] = set()
@@ -129,6 +139,15 @@ class Deferred:
         yield frozenset(bound)
 
 
+class Interval(NamedTuple):
+    """Where a match of φ UNLESS ψ begins and ends, in bits, for a ψ that relates events."""
+
+    begin: int
+    end: int
+    absent: int
+    """The number of ψ among those of the query."""
+
+
 @dataclass(slots=True)
 class Plan:
     """All conditions between events of a query."""
@@ -136,6 +155,7 @@ class Plan:
     columns: list[Column] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
+    intervals: list[Interval] = field(default_factory=list)
     registers: int = 0
     assume_numbers: bool = False
     """Take attributes of unknown type for numbers: to explain a query before there are events."""

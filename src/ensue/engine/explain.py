@@ -53,7 +53,7 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     if bound.totals is not None and (compiled.plan.registers or formula is not _core(formula)):
         return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
     drawing = draw(compiled)
-    between = [("conditions", _conditions(compiled, formula))] if compiled.plan.registers else []
+    between = [] if is_unary(formula) else [("conditions", _conditions(compiled, formula))]
     return [
         ("predicates", _predicates(compiled)),
         ("automaton", _automaton(drawing)),
@@ -85,14 +85,39 @@ def _conditions(compiled: Compiled, formula: Formula) -> str:
         for condition in each.conditions
         if not isinstance(condition, Each)
     )
-    lines = [f"{text}:  registers, compared when either side arrives" for text in texts]
+    ways = _ways(compiled)
+    lines = [f"{text}:  {ways.get(text, _ONE_EVENT)}" for text in texts]
     count = compiled.plan.registers
-    lines.append(f"{count} registers; runs with equal contents are one configuration")
+    if count:
+        lines.append(f"{count} registers; runs with equal contents are one configuration")
+    lines += [
+        f"UNLESS {number + 1} is evaluated beside the pattern, and decided as matches are listed"
+        for number in range(len(compiled.absent))
+    ]
     if compiled.hides:
         lines.append(
             "matches are told apart by more than they show: doubles are dropped on listing"
         )
     return "\n".join(lines)
+
+
+_ONE_EVENT = "a predicate, because its variables are bound to one event"
+_HASH = "hash index; an event finds its partners in a time that does not grow with the window"
+_SCAN = "scan; an event is compared with each different value that is remembered in the window"
+_LISTING = "on listing; matches are found without it, and each is checked as it is listed"
+
+
+def _ways(compiled: Compiled) -> dict[str, str]:
+    """Return how the condition with a text is decided, and what that costs."""
+    ways: dict[str, str] = {}
+    for instance in compiled.plan.instances:
+        signs = {sign for watch in instance.watches for _, sign in watch.compare}
+        ways[instance.text] = _HASH if signs == {"="} else _SCAN
+    for deferred in compiled.plan.deferred:
+        ways[deferred.condition.text] = _LISTING
+    for absent in compiled.absent:
+        ways |= _ways(absent)
+    return ways
 
 
 def _predicates(compiled: Compiled) -> str:
@@ -124,8 +149,9 @@ def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
     ]
     if compiled.plan.registers:
         lines = [
-            f"An event visits the configurations of at most {states} states: as many as there are "
-            "different register contents in the window, however many partial matches share them."
+            f"An event visits the configurations of at most {states} states: those that an index "
+            "finds, or as many as there are different register contents in the window, however "
+            "many partial matches share them."
         ]
     if bound.totals is not None:
         return "\n".join([*_counting_cost(bound, states), *_key_cost(bound)])

@@ -12,8 +12,9 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
+from ensue.engine.absence import Absence
 from ensue.engine.block import below, part
-from ensue.engine.findings import Enumerated
+from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.keys import Keys
 from ensue.engine.reading import read_clocks, read_keys, read_streams
 from ensue.engine.recogniser import NOTHING, Outcome
@@ -65,7 +66,12 @@ class Fast:
     keys: Keys | None = field(init=False)
     now: int = 0
     """The clock at the last event."""
+    absences: tuple[Absence, ...] = field(init=False)
+    """What is evaluated beside, because it must not happen."""
     _strings_kept: int = 0
+    _newest: Refined | None = None
+    """The last matches, where they tell what is consumed."""
+    _consumed: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -75,13 +81,23 @@ class Fast:
         self.evaluator = Evaluator(
             Table(Determined(self.compiled, self.budgets.states)),
             window=-1 if bound.window is None else bound.window.size,
-            consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
+            consume="NONE" if self._consumes_late else consumption(bound),
             limit=-1 if bound.limit is None or self.refinement is not None else bound.limit,
             registers=self.compiled.plan.registers,
             most_bytes=self.budgets.bytes,
             most_configurations=self.budgets.configurations,
             compact_always=self.compact_always,
         )
+
+        alone = replace(bound, consume="NONE", limit=1)
+        self.absences = tuple(
+            Absence(Fast(each, alone, self.budgets, self.tally, compact_always=self.compact_always))
+            for each in self.compiled.absent
+        )
+
+    @property
+    def _consumes_late(self) -> bool:
+        return self.refinement is not None and self.refinement.consume != "NONE"
 
     @property
     def _asks_start(self) -> bool:
@@ -96,11 +112,18 @@ class Fast:
         """Raise UnsupportedError for values that no register can hold."""
         if self.compiled.plan.registers:
             self.encoder.encode(Batch(stream.table, stream.types))
+        for absence in self.absences:
+            absence.engine.check(stream)
 
     def push(self, stream: Stream) -> Outcome:
         """Read a stretch of the stream and return the matches it completes."""
-        if not len(stream.times):
-            return NOTHING
+        return Outcome(self.read(stream)) if len(stream.times) else NOTHING
+
+    def read(self, stream: Stream) -> Findings:
+        """Find the matches that a stretch of the stream completes."""
+        self._consume()
+        for absence in self.absences:
+            absence.engine.check(stream)
         batch = Batch(stream.table, stream.types, self.tally)
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch)
@@ -126,9 +149,22 @@ class Fast:
         if len(clocks):
             self.now = int(clocks[-1])
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
-        return Outcome(
-            listed if self.refinement is None else Refined(listed, self.refinement, self.tally)
-        )
+        if self.refinement is None:
+            return listed
+        oldest = self.first_needed(stream.first)
+        barriers = tuple(each.push(stream, keys, oldest) for each in self.absences)
+        refined = Refined(listed, self.refinement, self.tally, self._consumed, barriers)
+        if self._consumes_late and listed:
+            self._newest = refined
+        return refined
+
+    def _consume(self) -> None:
+        """Look at the last matches, where they tell what is consumed."""
+        if self._newest is not None:
+            oldest = self.first_needed(0)
+            after = self._newest.consumed()
+            self._consumed = {key: end for key, end in after.items() if end >= oldest}
+            self._newest = None
 
     def advance(self, time: int) -> Outcome:
         """Let time pass: partial matches leave the window."""
@@ -176,6 +212,10 @@ class Fast:
         self.encoder.keep(self.evaluator.held())
         saved = {"now": self.now, **saved_state.save(self.evaluator)}
         saved |= below("encoder", self.encoder.save())
+        self._consume()
+        saved["consumed"] = np.array(list(self._consumed.items()), np.int64).reshape(-1, 2)
+        for number, absence in enumerate(self.absences):
+            saved |= below(f"absent/{number}", absence.save())
         return saved if self.keys is None else saved | below("keys", self.keys.save())
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
@@ -185,11 +225,19 @@ class Fast:
         if self.keys is not None:
             self.keys.load(part(saved, "keys"))
         saved_state.load(self.evaluator, saved)
+        self._consumed = {int(key): int(end) for key, end in saved.get("consumed", ())}
+        for number, absence in enumerate(self.absences):
+            absence.load(part(saved, f"absent/{number}"), kept)
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""
         within_keys = self._counts_within_keys
         return self.evaluator.first_start(None if within_keys else self.now, next_position)
+
+
+def consumption(bound: BoundQuery) -> str:
+    """Return what an event consumes; without partitions there is but one."""
+    return bound.consume if bound.partition or bound.consume == "NONE" else "ANY"
 
 
 def positions_only(compiled: Compiled) -> Compiled:

@@ -77,6 +77,7 @@ class Word(NamedTuple):
 
     start: int
     end: int
+    key: int
     labels: list[tuple[int, int]]
 
 
@@ -109,9 +110,9 @@ class Enumerated:
                 bits = [
                     (place, self.labels[label]) for place, label in zip(places, labels, strict=True)
                 ]
-                starts, ends = listing.start.tolist(), listing.end.tolist()
-                for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
-                    yield Word(start, end, bits[offsets[index] : offsets[index + 1]])
+                whole = (listing.start.tolist(), listing.end.tolist(), listing.key.tolist())
+                for index, (start, end, key) in enumerate(zip(*whole, strict=True)):
+                    yield Word(start, end, key, bits[offsets[index] : offsets[index + 1]])
 
     def __iter__(self) -> Iterator[Found]:
         names = [

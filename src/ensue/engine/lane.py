@@ -21,7 +21,6 @@ from ensue.engine.piece import Piece, Shape
 from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser
-from ensue.engine.refine import Refined
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Options, Stream, column_at
 from ensue.logic.evaluate import Tally
@@ -220,10 +219,7 @@ class Lane:
 
     def _piece(self, member: Member, outcome: Outcome) -> Piece:
         if outcome:
-            view = self.store.view()
-            if isinstance(outcome.findings, Refined):
-                outcome.findings.events = view
-            return Piece(member.shape, view, *outcome)
+            return Piece(member.shape, self.store.view(), *outcome)
         newest = self.store.newest
         return Piece(member.shape, lambda: newest, *outcome)
 

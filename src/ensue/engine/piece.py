@@ -17,6 +17,7 @@ from ensue.analysis.types import Type
 from ensue.engine.convert import arrow_type, python_value
 from ensue.engine.findings import Columns, Findings
 from ensue.engine.ordinals import ordinals
+from ensue.engine.refine import Refined
 from ensue.engine.stream import Stream, column_at
 from ensue.engine.totals import EXACT_COUNTS, Summed, partition_columns, summed_rows
 from ensue.logic.build import SELECTED
@@ -148,6 +149,10 @@ class Piece:
     """Puts the stretch together when somebody asks."""
     findings: Findings = field(repr=False)
     totals: Sequence[Row] | Summed = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.findings, Refined):
+            self.findings.events = self.events
 
     @cached_property
     def stream(self) -> Stream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ensue.analysis.bound import BoundQuery
@@ -76,12 +77,17 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
         ready = compile_formula(formula, _type_of(bound))
     except NotUnaryError:
         return None
-    deferred = tuple(ready.plan.deferred)
-    if deferred and bound.consume != "NONE":
-        # Whether an event completes a match, and so consumes, would be known too late.
-        return None
-    if operators or ready.hides or deferred or (positions_only and ready.plan.registers):
-        return ready, Refinement(operators, positions_only, bound.limit, deferred)
+    refinement = Refinement(
+        operators,
+        positions_only,
+        bound.limit,
+        tuple(ready.plan.deferred),
+        tuple(ready.plan.intervals),
+    )
+    if refinement.refuses:
+        return ready, replace(refinement, consume=fast.consumption(bound))
+    if operators or ready.hides or (positions_only and ready.plan.registers):
+        return ready, refinement
     return (fast.positions_only(ready) if positions_only else ready), None
 
 

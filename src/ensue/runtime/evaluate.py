@@ -238,6 +238,16 @@ def evaluate(
 
 
 @kernel
+def carry_latest(keys: Array, latest: Array, found: Array) -> None:
+    """Replace what was found at each event by the largest of its key so far."""
+    for event in range(found.shape[0]):
+        key = keys[event] if keys.shape[0] > 0 else 0
+        if key >= 0:
+            latest[key] = max(latest[key], found[event])
+            found[event] = latest[key]
+
+
+@kernel
 def count_ordinals(keys: Array, counts: Array, ordinals: Array) -> None:
     """Give each event its number within its key, going on from `counts`."""
     for event in range(keys.shape[0]):

@@ -6,6 +6,8 @@ without overflowing 64, so that plain Python gets the same ones.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ensue.runtime.jit import helper
 from ensue.runtime.layout import (
     AT_MOST,
@@ -95,9 +97,10 @@ def same(a: Array, i: int, b: Array, j: int) -> bool:
 @helper
 def stirred(before: int, content: int) -> int:
     """Stir a content into a hash."""
-    mixed = (before ^ content ^ (content >> 32)) & _BITS
+    whole = np.int64(content)
+    mixed = (np.int64(before) ^ whole ^ (whole >> 32)) & _BITS
     product = mixed * _FACTOR
-    return (product ^ (product >> 29)) & _BITS
+    return int((product ^ (product >> 29)) & _BITS)
 
 
 @helper

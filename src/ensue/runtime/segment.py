@@ -43,6 +43,8 @@ class Listing:
     offset: np.ndarray
     position: np.ndarray
     label: np.ndarray
+    key: np.ndarray
+    """The partition key of each match."""
     alike: bool
     """Whether all have the same labels, as those of a sequence."""
 
@@ -168,5 +170,6 @@ def _listing(hits: Hits, found: Found, count: int, *, alike: bool) -> Listing:
         found.offset[: count + 1],
         found.position[:filled],
         found.label[:filled],
+        hits.key[of],
         alike,
     )

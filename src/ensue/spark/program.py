@@ -161,7 +161,7 @@ class Program:
     def predicates(self) -> Iterator[TypeTest | AtStart | Expression]:
         """Give all predicates on single events."""
         if self.ready is not None:
-            yield from self.ready[0].predicates
+            yield from self.ready[0].all_predicates()
             return
         for each in f.subformulas(self.formula):
             if isinstance(each, f.Atom):
@@ -174,8 +174,7 @@ class Program:
     def _kept_expressions(self) -> Iterator[Expression]:
         """Give what is compared between events or aggregated, always by workers."""
         if self.ready is not None:
-            for column in self.ready[0].plan.columns:
-                yield column.expression
+            yield from self.ready[0].all_expressions()
             return
         for each in f.subformulas(self.formula):
             if isinstance(each, f.Filter):
