@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from ensue.cli.demo import QUERY
 from tests.cli.command import ensue
 
 
 def test_the_demo_shows_query_matches_and_what_next() -> None:
-    before = time.perf_counter()
     outcome = ensue("demo")
-    assert time.perf_counter() - before < 20
     assert (outcome.code, outcome.stderr) == (0, "")
     assert outcome.stdout.startswith(QUERY)
     assert "27..43     27  sale      SELL   27  MSFT    1500  25.98    34200008" in outcome.stdout

@@ -190,7 +190,7 @@ def test_a_file_with_an_equals_sign_in_its_name(folder: Path) -> None:
     [
         ("S", ["nowhere.csv"], 2, "nowhere.csv: there is no such file"),
         ("S", ["S=nowhere.csv"], 2, "nowhere.csv: there is no such file"),
-        ("S", ["-"], 2, "events are read from files"),
+        ("S", ["-", "events.csv"], 2, "events come from standard input or from files, not from"),
         ("S, T", ["events.csv", "events.csv"], 2, "FROM names 2 streams; say which file holds"),
         ("S, T", ["S=events.csv", "events.csv"], 2, "say of every file which stream it holds: S="),
         ("S, T", ["S=events.csv"], 1, "the stream 'T' has no events"),

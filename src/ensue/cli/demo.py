@@ -39,8 +39,6 @@ def demo(
 ) -> None:
     """Generate stock trades, run a query on them, and show what it finds.
 
-    Queries are evaluated by definition as yet: a few thousand trades are enough.
-
     Examples:
       ensue demo
       ensue demo --events 1000 --seed 7
@@ -48,7 +46,7 @@ def demo(
     with exit_codes():
         import ensue
         from ensue.cli.highlight import highlighted
-        from ensue.cli.run import summary
+        from ensue.cli.running import summary
         from ensue.cli.tables import print_matches
         from ensue.datasets import stock_table
 
@@ -60,5 +58,5 @@ def demo(
             matches = ensue.run(QUERY, trades, time_unit="ms")
         seconds = clock.perf_counter() - before
         print_matches(console, matches, events=True, most=_SHOWN)
-        console.print(f"\n{summary(matches, seconds)}", style="bold")
+        console.print(f"\n{summary(matches.stats, seconds, rows=False)}", style="bold")
         console.print(f"\n{_NEXT}")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ensue.cli.terminal import UsageError, count, exit_codes, remark, remarks
+from ensue.io.files import with_compressed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 generate = typer.Typer(no_args_is_help=True, help="Generate streams of events to play with.")
 
-_ENDS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".parquet", ".pq")
+_ENDS = (*with_compressed(".csv", ".jsonl", ".ndjson"), ".parquet", ".pq")
 
 
 @generate.callback()

@@ -6,15 +6,13 @@ import json
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ensue.cli.terminal import UsageError, count
-from ensue.errors import CeqlSyntaxError, Diagnostic, EventError, Source, Span
-
-if TYPE_CHECKING:
-    from ensue.io.events import EventSource
+from ensue.errors import CeqlSyntaxError, Diagnostic, Source, Span
 
 STDIN = "-"
 
@@ -146,11 +144,11 @@ def event_paths(arguments: Sequence[str], streams: Sequence[str]) -> dict[str, l
     paths: dict[str, list[str]] = {}
     for argument in arguments:
         stream, path = _pair(argument)
-        if path == STDIN:
-            raise UsageError("events are read from files; standard input is not one")
-        if not _exists(Path(path)):
+        if path != STDIN and not _exists(Path(path)) and not has_magic(path):
             raise UsageError(f"{path}: there is no such file")
         paths.setdefault(stream, []).append(path)
+    if len(arguments) > 1 and any(STDIN in files for files in paths.values()):
+        raise UsageError("events come from standard input or from files, not from both")
     pairs = " ".join(f"{name}=FILE" for name in streams)
     if "" in paths and len(paths) > 1:
         raise UsageError(f"say of every file which stream it holds: {pairs}")
@@ -167,36 +165,3 @@ def _pair(argument: str) -> tuple[str, str]:
     if not sign or _exists(Path(argument)) or not re.fullmatch(r"\w+", stream):
         return "", argument
     return stream, path
-
-
-def open_paths(paths: Mapping[str, Sequence[str]]) -> object:
-    """Return files as events that a query can be run on."""
-    if "" in paths:
-        return _joined(paths[""])
-    return {stream: _joined(files) for stream, files in paths.items()}
-
-
-def _joined(paths: Sequence[str]) -> object:
-    """Return the events of several files, one file after the other, as one stream."""
-    if len(paths) == 1:
-        return paths[0]
-    import pyarrow as pa
-
-    from ensue.io.events import open_events
-
-    sources = [open_events(path) for path in paths]
-    if not all(source.closed for source in sources):
-        # Attributes that no row has must stay NULL, so these files stay a stream of dicts.
-        return _rows(sources)
-    tables = [source.schema.empty_table() for source in sources]
-    tables += [pa.Table.from_batches([each]) for source in sources for each in source.batches]
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise EventError(f"{', '.join(paths)} have columns of different types: {error}") from error
-
-
-def _rows(sources: Iterable[EventSource]) -> Iterator[dict[str, Any]]:
-    for source in sources:
-        for batch in source.batches:
-            yield from batch.to_pylist()

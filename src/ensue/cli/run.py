@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import time as clock
+import re
 import warnings
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ensue.cli.terminal import UsageError, count, exit_codes, output, remark, remarks, show
+from ensue.cli.plan import Every, Format, Plan
+from ensue.cli.terminal import UsageError, exit_codes, remark, show
+from ensue.io.files import with_compressed
 
 if TYPE_CHECKING:
-    from ensue.engine.match import Matches
     from ensue.engine.query import Query
     from ensue.errors import Source
-
-
-class Format(StrEnum):
-    """How to write matches."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
 
 
 class TimeUnit(StrEnum):
@@ -46,10 +37,8 @@ class Output(StrEnum):
 
 _SUFFIXES = {
     (".parquet", ".pq"): Format.PARQUET,
-    (".csv", ".csv.gz"): Format.CSV,
-    tuple(f".{end}{zipped}" for end in ("json", "jsonl", "ndjson") for zipped in ("", ".gz")): (
-        Format.JSON
-    ),
+    with_compressed(".csv"): Format.CSV,
+    with_compressed(".json", ".jsonl", ".ndjson"): Format.JSON,
     (".txt",): Format.TABLE,
 }
 
@@ -63,8 +52,8 @@ def run(
         list[str],
         typer.Argument(
             metavar="EVENTS",
-            help="CSV, JSON lines, Parquet or Arrow files, one after the other; or STREAM=FILE "
-            "for each stream that FROM names.",
+            help="CSV, JSON lines, Parquet or Arrow files, folders or patterns, one after the "
+            "other; - for standard input; or STREAM=FILE for each stream that FROM names.",
             show_default=False,
         ),
     ],
@@ -109,6 +98,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Types of attributes as JSON: {attribute: type} or {event: {attribute: type}}.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         Format | None,
         typer.Option(
@@ -141,63 +138,71 @@ def run(
     limit_rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show at most N matches in a table.")
     ] = 1000,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Wait for more events at the end of the file, or of what standard input has by "
+            "now, and write matches at once.",
+        ),
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write down now and then how far the run has come; started again, it goes on "
+            "from there.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        str,
+        typer.Option(metavar="N", help="How often: after N events, or a time such as 10s."),
+    ] = "10s",
 ) -> None:
     """Find the matches of a query in events.
 
-    Only the matches go to standard output; warnings and counts go to standard error.
+    Only the matches go to standard output; warnings and counts go to standard error. Files of
+    any size are read bit by bit. Ctrl-C stops with what was found so far.
 
     Examples:
       ensue generate stock --events 500 -o trades.csv
       ensue run "SELECT * FROM S WHERE SELL : BUY PARTITION BY \\[name]" trades.csv
       echo 'SELECT * FROM S WHERE BUY FILTER BUY\\[volume > $v]' > large.ceql
       ensue run large.ceql trades.csv --param v=2500 --format json
+      ensue run large.ceql - --follow --param v=2500 < trades.csv
       ensue run large.ceql trades.csv trades.csv --param v=2500 -o large.parquet
     """
     with exit_codes():
-        from ensue.cli.inputs import event_paths, open_paths, query_source
+        from ensue.cli.inputs import STDIN, event_paths, query_source
 
-        format = _format(format, out)
-        show_events = _show_events(show_events, kind)
+        following = "json" if follow and out is None and format is None else None
+        plan = Plan(
+            _format(Format(following) if following else format, out),
+            out,
+            _show_events(show_events, kind),
+            limit_rows,
+            follow,
+            checkpoint,
+            _every(checkpoint_every),
+        )
+        if query == STDIN and STDIN in events:
+            raise UsageError("the query and the events cannot both come from standard input")
         source = query_source(query)
-        compiled = _compile(source, param or [])
+        compiled = _compile(source, param or [], schema)
         paths = event_paths(events, [word.text for word in compiled.tree.sources])
-        # What is imported here is not part of the time that the query takes.
-        from ensue.engine import evaluation  # noqa: F401
+        options = {
+            "type": type,
+            "time": time,
+            "time_unit": time_unit,
+            "tiebreak": tiebreak,
+            "lateness": _lateness(lateness),
+            "output": kind.value,
+        }
+        # Arrow is imported by those who run a query, not by those who ask for help.
+        from ensue.cli.running import execute
 
-        before = clock.perf_counter()
-        with remarks().status("Looking for matches"):
-            matches = compiled.run(
-                open_paths(paths),
-                type=type,
-                time=time,
-                time_unit=time_unit,
-                tiebreak=tiebreak,
-                lateness=_lateness(lateness),
-                output=kind.value,
-            )
-        seconds = clock.perf_counter() - before
-        if format is Format.TABLE:
-            options = {"events": show_events, "most": limit_rows, "type_column": type}
-            _print(matches, out, options, {type, time or "", *_names(source)})
-        else:
-            from ensue.cli.writing import write_table
-
-            write_table(matches.to_arrow(events=show_events), format, out)
-        remark(summary(matches, seconds))
-
-
-def summary(matches: Matches, seconds: float) -> str:
-    """Say how much was found in how many events, and how long it took."""
-    stats = matches.stats
-    found = ("match", "matches") if matches.shape.totals is None else ("row", "rows")
-    said = (
-        f"{count(stats['matches'], *found)} in {count(stats['events'], 'event')}, {seconds:.2f} s"
-    )
-    if stats["late"]:
-        said += f"; {count(stats['late'], 'event')} came too late and took no part"
-    if stats["nulls"]:
-        said += f"; {count(stats['nulls'], 'calculation')} without a value"
-    return said
+        execute(compiled, paths, options, plan, {type, time or "", *_names(source)})
 
 
 def _format(format: Format | None, out: Path | None) -> Format:
@@ -234,34 +239,41 @@ def _lateness(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-def _compile(source: Source, given: list[str]) -> Query:
+def _every(text: str) -> Every:
+    """Read how often a checkpoint is written.
+
+    >>> _every("5000"), _every("1.5 s"), _every("2m")
+    (Every(events=5000, seconds=None), Every(events=None, seconds=1.5), Every(events=None, \
+seconds=120.0))
+    """
+    number = text.replace(",", "").replace("_", "")
+    if number.isdecimal() and int(number):
+        return Every(events=int(number))
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *(ms|s|m|h)", text)
+    if found is None:
+        raise UsageError(f"--checkpoint-every {text}: write a number of events, or a time as 10s")
+    return Every(seconds=float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]])
+
+
+def _compile(source: Source, given: list[str], schema: Path | None) -> Query:
     """Compile a query and show its warnings."""
-    from ensue.cli.inputs import read_parameters, refuse_unknown_parameters
+    from ensue.cli.inputs import read_parameters, read_schema, refuse_unknown_parameters
     from ensue.engine.query import compile
     from ensue.errors import CeqlWarning
 
     params: dict[str, Any] = read_parameters(given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CeqlWarning)
-        query = compile(source.text, params=params, name=source.name)
+        try:
+            known = None if schema is None else read_schema(schema)
+            query = compile(source.text, known, params, name=source.name)
+        except TypeError as error:
+            raise UsageError(f"--schema {schema}: {error}") from error
     refuse_unknown_parameters(source, params)
     if query.warnings:
         show(query.warnings, source)
         remark("")
     return query
-
-
-def _print(
-    matches: Matches, out: Path | None, options: dict[str, Any], mentioned: Iterable[str]
-) -> None:
-    """Print matches as a table, to a file or to standard output."""
-    from ensue.cli.tables import print_matches
-
-    if out is None:
-        print_matches(output(), matches, mentioned=mentioned, **options)
-        return
-    with out.open("w", encoding="utf-8") as file:
-        print_matches(output(file), matches, mentioned=mentioned, **options)
 
 
 def _names(source: Source) -> set[str]:

@@ -56,25 +56,55 @@ def print_matches(
     type_column: str = "type",
     mentioned: Iterable[str] = (),
 ) -> None:
-    """Print the first matches, event by event or one line each, and how many more there are.
+    """Print the first matches, event by event or one line each, and how many more there are."""
+    table = MatchTable(events, most, type_column, mentioned)
+    table.add(matches)
+    table.print(console)
+
+
+class MatchTable:
+    """The first matches of those that come, event by event or one line each.
 
     Where there is not room for all columns, those that are mentioned come first.
     """
-    shape = matches.shape
-    if matches.count and most:
-        fixed: Sequence[str]
-        if events and shape.totals is None and (shape.variables or shape.computed):
+
+    def __init__(
+        self, events: bool, most: int, type_column: str = "type", mentioned: Iterable[str] = ()
+    ) -> None:
+        self._events = events
+        self._most = most
+        self._type_column = type_column
+        self._mentioned = set(mentioned)
+        self._lines: list[Line] = []
+        self._count = 0
+        self._fixed: Sequence[str] = ()
+
+    def add(self, matches: Matches) -> None:
+        """Write down as many of these matches as there is room for."""
+        room = self._most - self._count
+        found = matches.count
+        self._count += found
+        if not found or room <= 0:
+            return
+        shape = matches.shape
+        self._mentioned.update(_OWN + name for name in shape.computed.get(SELECTED, ()))
+        if self._events and shape.totals is None and (shape.variables or shape.computed):
             computed = list(shape.computed)
-            first = islice(matches, most)
-            lines = [line for each in first for line in _event_lines(each, computed, type_column)]
-            fixed = (_MATCH, _POSITION, _VARIABLES)
+            for each in islice(matches, room):
+                self._lines += _event_lines(each, computed, self._type_column)
+            self._fixed = (_MATCH, _POSITION, _VARIABLES)
         else:
-            lines = list(_match_lines(matches, most))
-            fixed = tuple(islice(lines[0].values, 2))
-        selected = (_OWN + name for name in shape.computed.get(SELECTED, ()))
-        hidden = _print(console, lines, fixed, {*mentioned, *selected})
-        if matches.count > most:
-            console.print(f"… and {matches.count - most:,} more")
+            self._lines += _match_lines(matches, room)
+            self._fixed = tuple(islice(self._lines[0].values, 2))
+
+    def print(self, console: Console) -> None:
+        """Print the table, how many more there are, and what there was no room for; forget all."""
+        lines, self._lines, found, self._count = self._lines, [], self._count, 0
+        if not lines:
+            return
+        hidden = _print(console, lines, self._fixed, self._mentioned)
+        if found > self._most:
+            console.print(f"… and {found - self._most:,} more")
         if hidden:
             console.print(f"no room for {listing(hidden)}", style="dim")
 
@@ -131,11 +161,15 @@ def _dotted(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
     """Write a match as one line: positions for each variable, or totals."""
-    table = matches.to_arrow()
-    if not matches.has_time and matches.shape.totals is None:
-        table = table.drop_columns(["start_time", "end_time"])
-    for row in table.slice(0, most).to_pylist():
-        yield Line(row)
+    timeless = not matches.has_time and matches.shape.totals is None
+    for table in matches.tables():
+        shown = table.drop_columns(["start_time", "end_time"]) if timeless else table
+        rows = shown.slice(0, most).to_pylist()
+        most -= len(rows)
+        for row in rows:
+            yield Line(row)
+        if not most:
+            return
 
 
 # The table

@@ -1,56 +1,168 @@
-"""Matches written for other programs: JSON lines, CSV, Parquet."""
+"""Matches written for other programs as they come: JSON lines, CSV, Parquet."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
+from ensue.io.files import create_binary
+
+if TYPE_CHECKING:
+    from ensue.engine.match import Matches
 
 
-def write_table(table: pa.Table, kind: str, path: Path | None) -> None:
-    """Write a table of matches to a file or to standard output."""
-    try:
-        with _sink(path) as sink:
-            if kind == "json":
-                _write_json(table, sink)
-            elif kind == "csv":
-                arrow_csv.write_csv(_flat(table), sink)
-            else:
-                from pyarrow import parquet
+class Sink(Protocol):
+    """Where matches go."""
 
-                parquet.write_table(table, sink)
-    except pa.ArrowException as error:
-        raise EventError(f"the matches cannot be written as {kind}: {error}") from error
+    def write(self, matches: Matches) -> None:
+        """Write matches, before others come."""
+
+    def finish(self, last: Matches | None) -> None:
+        """Write what is left; `last` are the last matches, None where it was not to be the end."""
 
 
 @contextmanager
-def _sink(path: Path | None) -> Iterator[IO[bytes]]:
+def open_sink(kind: str, path: Path | None, *, events: bool) -> Iterator[Sink]:
+    """Open a file or standard output for matches; it is whole when this is left."""
+    if kind == "parquet":
+        assert path is not None
+        with _ParquetSink(path, events) as sink:
+            yield sink
+        return
+    with _stream(path) as stream:
+        yield TextSink(kind, stream, events)
+
+
+@contextmanager
+def _stream(path: Path | None) -> Iterator[IO[bytes]]:
     if path is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
-    elif path.suffix.lower() == ".gz":
-        # No time of writing in the header: the same matches make the same file.
-        with gzip.GzipFile(path, "wb", compresslevel=6, mtime=0) as file:
-            yield cast(IO[bytes], file)
-    else:
-        with path.open("wb") as file:
-            yield file
+        sys.stdout.buffer.flush()
+        return
+    with create_binary(path) as file:
+        yield file
 
 
-def _write_json(table: pa.Table, sink: IO[bytes]) -> None:
-    for batch in _with_instants_as_text(table).to_batches(max_chunksize=4096):
-        for row in batch.to_pylist():
-            sink.write(f"{_encode(row)}\n".encode())
+class TextSink:
+    """JSON lines or CSV: bytes after bytes."""
+
+    def __init__(
+        self, kind: str, stream: IO[bytes], events: bool, *, has_header: bool = False
+    ) -> None:
+        self._kind = kind
+        self._stream = stream
+        self._events = events
+        self._has_header = has_header
+
+    def write(self, matches: Matches) -> None:
+        """Write matches and hand them to the system at once."""
+        written = False
+        for table in matches.tables(events=self._events):
+            if table.num_rows:
+                self._write(table)
+                written = True
+        if written:
+            self._stream.flush()
+
+    def finish(self, last: Matches | None) -> None:
+        """Write the header, if nothing was written so far."""
+        if self._kind == "csv" and not self._has_header and last is not None:
+            self._write(last.to_arrow(events=self._events).slice(0, 0))
+
+    def _write(self, table: pa.Table) -> None:
+        if self._kind == "json":
+            for some in _with_instants_as_text(table).to_batches(max_chunksize=4096):
+                lines = [_encode(row) for row in some.to_pylist()]
+                self._stream.write("".join(f"{line}\n" for line in lines).encode())
+            return
+        try:
+            buffer = pa.BufferOutputStream()
+            options = arrow_csv.WriteOptions(include_header=not self._has_header)
+            arrow_csv.write_csv(_flat(table), buffer, options)
+        except pa.ArrowException as error:
+            raise EventError(f"the matches cannot be written as CSV: {error}") from error
+        self._stream.write(buffer.getvalue())
+        self._has_header = True
+
+    def offset(self) -> int:
+        """Tell how many bytes there are, all of them on the disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        return self._stream.tell()
+
+
+class _ParquetSink:
+    """A Parquet file; its columns are those of the first matches, so these wait for each other."""
+
+    _WAITING = 50_000
+    """So many matches are kept before they are written."""
+
+    def __init__(self, path: Path, events: bool) -> None:
+        self._path = path
+        self._events = events
+        self._tables: list[pa.Table] = []
+        self._rows = 0
+        self._writer: Any = None
+
+    def __enter__(self) -> _ParquetSink:
+        # The file is there, and can be written, before the work begins.
+        self._path.open("wb").close()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        elif kind is not None:
+            self._path.unlink(missing_ok=True)
+
+    def write(self, matches: Matches) -> None:
+        """Keep matches until there are many, then write them."""
+        for table in matches.tables(events=self._events):
+            if table.num_rows:
+                self._tables.append(table)
+                self._rows += table.num_rows
+            if self._rows >= self._WAITING:
+                self._write()
+
+    def finish(self, last: Matches | None) -> None:
+        """Write what waits; a file without matches has columns too."""
+        if not self._tables and self._writer is None and last is not None:
+            self._tables.append(last.to_arrow(events=self._events).slice(0, 0))
+        if self._tables:
+            self._write()
+
+    def _write(self) -> None:
+        from pyarrow import parquet
+
+        waiting, self._tables, self._rows = self._tables, [], 0
+        try:
+            if self._writer is None:
+                table = pa.concat_tables(waiting, promote_options="permissive")
+                self._writer = parquet.ParquetWriter(str(self._path), table.schema)
+            else:
+                schema = self._writer.schema
+                empty = schema.empty_table()
+                table = pa.concat_tables([empty, *waiting], promote_options="permissive")
+                if not table.schema.equals(schema):
+                    raise EventError(
+                        f"{self._path}: the events have other columns now than at first, and a "
+                        "Parquet file keeps its columns; write JSON lines, or declare the types "
+                        "of all columns"
+                    )
+            self._writer.write_table(table)
+        except pa.ArrowException as error:
+            raise EventError(f"the matches cannot be written as Parquet: {error}") from error
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -73,6 +185,8 @@ def _textual(kind: Any) -> pa.DataType:
         return pa.list_(_textual(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, _textual(field.type)) for field in kind.fields])
+    if pa.types.is_dictionary(kind):
+        return _textual(kind.value_type)
     return pa.string() if pa.types.is_timestamp(kind) else cast(pa.DataType, kind)
 
 

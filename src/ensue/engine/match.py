@@ -161,12 +161,16 @@ class Matches:
         """Whether the events have a time column."""
         return self._keep_all()[-1].stream.time_column is not None
 
+    def tables(self, *, events: bool = False) -> Iterator[pa.Table]:
+        """Give what `to_arrow` returns bit by bit, listing only some matches at a time."""
+        for piece in self._keep_all():
+            yield from piece.tables(events=events)
+
     def to_arrow(self, *, events: bool = False) -> pa.Table:
         """Return one row a match: positions per variable, or with `events` their rows."""
-        pieces = self._keep_all()
-        tables = [table for piece in pieces for table in piece.tables(events=events)]
+        tables = list(self.tables(events=events))
         if not tables:
-            tables = [pieces[-1].empty_table(events=events)]
+            tables = [self._kept[-1].empty_table(events=events)]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def to_pandas(self, *, events: bool = False) -> pandas.DataFrame:

@@ -218,7 +218,8 @@ class Piece:
         names = [""] if self.shape.positions_only else list(self.shape.variables)
         no_lists = pa.array([], pa.list_(pa.int64()))
         none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, no_lists))
-        return self._table(none, events)
+        table = self._table(none, events)
+        return self._with_computed(table) if self.shape.computed else table
 
     def _table(self, found: Columns, events: bool) -> pa.Table:
         columns: dict[str, Any] = {

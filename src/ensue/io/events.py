@@ -37,8 +37,11 @@ class EventSource:
     batches: Iterator[pa.RecordBatch]
     closed: bool
     """Whether the columns are fixed by the format, so that a name not among them is a mistake."""
-    rows: int | None
+    rows: int | None = None
     """How many events there are, where that is known in advance."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches
 
 
 def open_events(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -158,7 +159,8 @@ def _part(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
 # Standard input
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-_MOST_AT_ONCE = 6
+_LONGEST_MAGIC = 6
+_PIECE = 1 << 16
 
 
 def open_pipe(raw: IO[bytes], types: Types | None = None, *, live: bool = False) -> Reader:
@@ -166,14 +168,14 @@ def open_pipe(raw: IO[bytes], types: Types | None = None, *, live: bool = False)
 
     With `live` events are read as soon as they are there, line by line.
     """
-    head = raw.read(_MOST_AT_ONCE)
+    head = raw.read(_LONGEST_MAGIC)
     stream: IO[bytes] = cast(IO[bytes], _Rest(head, raw, live))
     for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
             if live:
                 raise EventError(f"{STDIN}: a compressed stream cannot be followed; unpack it")
             stream = unpacked(stream, suffix)
-            head = stream.read(_MOST_AT_ONCE)
+            head = stream.read(_LONGEST_MAGIC)
             stream = cast(IO[bytes], _Rest(head, stream, live))
     with _named(Path(STDIN)):
         if head.startswith((b"PAR1", b"ARROW1")):
@@ -201,12 +203,18 @@ class _Rest(BytesIO):
     def read(self, size: int | None = -1) -> bytes:
         """Read what was read before, then on; live, what is there need not wait for the rest."""
         if size is None or size < 0:
-            data, self._head = self._head + self._more.read(), b""
-            return data
-        data, self._head = self._head[:size], self._head[size:]
-        if len(data) < size and not (data and self._live):
-            data += self._more.read(size - len(data))
-        return data
+            size = sys.maxsize
+        pieces, self._head = [self._head[:size]], self._head[size:]
+        left = size - len(pieces[0])
+        # Piece by piece, for Python heeds signals between calls, and not while one of them waits
+        # for a block to be full.
+        while left and not (self._live and pieces[-1]):
+            piece = self._more.read(min(left, _PIECE))
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
 
     def seekable(self) -> bool:
         """Say that there is no way back."""

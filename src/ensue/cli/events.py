@@ -1,0 +1,175 @@
+"""The events that `ensue run` reads: files of one stream or of several, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+import pyarrow as pa
+
+from ensue.cli.inputs import STDIN
+from ensue.engine.columns import columns_read
+from ensue.engine.intake import Intake
+from ensue.engine.program import bind_to, shape_of
+from ensue.engine.query import Query
+from ensue.engine.stream import Options, column_at, declared_columns, path_of
+from ensue.errors import EventError
+from ensue.io.ahead import ahead
+from ensue.io.columns import Cut, Position, Reader
+from ensue.io.events import EventSource
+from ensue.io.readers import files_of, open_files, open_pipe
+from ensue.io.text import Wait
+
+
+class Step(NamedTuple):
+    """Some events to push."""
+
+    events: object
+    rows: int
+    position: Position
+    """Where reading goes on after them, for every stream."""
+    part: float | None
+    """Which part of the input has been read with them, where that can be told."""
+
+
+class Needs(NamedTuple):
+    """What a query needs of the events."""
+
+    columns: Collection[str] | None
+    """The columns that are read; None: all of them."""
+    time: tuple[str, ...] | None
+    """The column with the time."""
+
+
+class Events:
+    """The events of a run, open: their columns are known, and nothing else is read yet."""
+
+    def __init__(
+        self,
+        paths: Mapping[str, Sequence[str]],
+        query: Query,
+        start: Position | None = None,
+        wait: Wait | None = None,
+    ) -> None:
+        self._wait = wait
+        self._pipe = any(STDIN in files for files in paths.values())
+        self.files = {} if self._pipe else {name: _files(each) for name, each in paths.items()}
+        types = declared_columns(query.schema)
+        self._start = start or {}
+        self._readers: dict[str, Reader] = {}
+        for name in paths:
+            if self._pipe:
+                live = wait is not None
+                self._readers[name] = open_pipe(_standard_input(), types, live=live)
+            else:
+                self._readers[name] = open_files(
+                    self.files[name], types, self._start.get(name), wait
+                )
+        self._rows = [reader.rows for reader in self._readers.values()]
+
+    def needs(self, query: Query, options: Options, positions_only: bool, shown: bool) -> Needs:
+        """Bind a query to all the columns that there are, and tell what it needs of them."""
+        intake = Intake([word.text for word in query.tree.sources], options, query.schema)
+        nothing = {name: _source(each, None) for name, each in self._readers.items()}
+        loaded = intake.read(nothing.get("", nothing)).loaded
+        if not loaded.table.num_columns:
+            return Needs(None, None)
+        bound = bind_to(query, loaded, options)
+        if len(self._readers) > 1 and bound.clock.column is None:
+            raise EventError("merging several streams needs a time column: pass time=")
+        if options.tiebreak is not None and loaded.closed:
+            path_of(options.tiebreak, loaded.table, "tiebreak")
+        shape = shape_of(bound, query.fingerprint, positions_only) if shown else None
+        return Needs(columns_read(bound, options, shape), bound.clock.column)
+
+    def steps(self, needs: Needs) -> Iterator[Step]:
+        """Read the events, of several streams those first that lie behind in time."""
+        cuts = {name: self._cuts(reader, needs) for name, reader in self._readers.items()}
+        position = dict(self._start)
+        read = 0
+        for name, cut in _merged(cuts, needs):
+            read += cut.batch.num_rows
+            position = {**position, name: cut.position}
+            source = _source(self._readers[name], cut.batch)
+            part = self._part(read, cut.position)
+            yield Step({name: source} if name else source, cut.batch.num_rows, position, part)
+        if not read and not self._start:
+            # Of no events at all, the query still wants to see the columns.
+            nothing = {name: _source(each, None) for name, each in self._readers.items()}
+            yield Step(nothing.get("", nothing), 0, position, None)
+
+    def _cuts(self, reader: Reader, needs: Needs) -> Iterator[Cut]:
+        cuts = reader.cuts(needs.columns)
+        # What comes through a pipe, or grows, is waited for, and that must be left at any time.
+        return cuts if self._pipe or self._wait else ahead(cuts)
+
+    def _part(self, read: int, position: Position) -> float | None:
+        if None not in self._rows:
+            total = sum(each or 0 for each in self._rows)
+            return read / total if total and not self._start else None
+        files = next(iter(self.files.values()), [])
+        if len(self.files) == 1 and len(files) == 1 and files[0].suffix not in (".gz", ".zst"):
+            size = max(files[0].stat().st_size, 1)
+            return min(float(position["bytes"]) / size, 1.0)
+        return None
+
+
+def _files(paths: Sequence[str]) -> list[Path]:
+    return [file for path in paths for file in files_of(Path(path))]
+
+
+def _standard_input() -> IO[bytes]:
+    """Return standard input without a buffer, which would wait until it is full."""
+    return cast(IO[bytes], getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+
+
+def _source(reader: Reader, batch: pa.RecordBatch | None) -> EventSource:
+    if batch is None:
+        return EventSource(reader.schema, iter(()), reader.closed)
+    return EventSource(batch.schema, iter([batch]), reader.closed)
+
+
+def _merged(cuts: dict[str, Iterator[Cut]], needs: Needs) -> Iterator[tuple[str, Cut]]:
+    """Read every stream, always the one whose last event is the earliest."""
+    if len(cuts) == 1:
+        for name, only in cuts.items():
+            for each in only:
+                yield name, each
+        return
+    reached: dict[str, object] = dict.fromkeys(cuts)
+    while reached:
+        name = min(reached, key=lambda each: _order(reached[each]))
+        cut = next(cuts[name], None)
+        if cut is None:
+            del reached[name]
+            continue
+        yield name, cut
+        if needs.time is not None:
+            table = pa.Table.from_batches([cut.batch])
+            reached[name] = column_at(table, needs.time)[-1].as_py()
+
+
+def _order(time: object) -> tuple[bool, float]:
+    """Order times, and no time before all of them."""
+    if time is None:
+        return False, 0.0
+    if isinstance(time, int | float):
+        return True, time
+    return True, cast(float, pa.scalar(time, pa.timestamp("us")).value)
+
+
+def by_stream(paths: Mapping[str, Sequence[str]], query: Query) -> Mapping[str, Sequence[str]]:
+    """Check that every stream of FROM has files, and no other; a single one needs no name."""
+    if "" in paths:
+        return paths
+    sources = [word.text for word in query.tree.sources]
+    for name in sources:
+        if name not in paths:
+            raise EventError(f"the stream '{name}' has no events; FROM has {', '.join(sources)}")
+    for name in paths:
+        if name not in sources:
+            listed = ", ".join(sources)
+            raise EventError(f"the stream '{name}' is not among the streams of FROM: {listed}")
+    return {"": paths[sources[0]]} if len(sources) == 1 else paths

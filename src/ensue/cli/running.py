@@ -1,0 +1,229 @@
+"""A run: events read bit by bit, pushed into a session, and the matches written as they come."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from ensue.cli.checkpoint import (
+    Checkpoint,
+    Saver,
+    open_output,
+    read_checkpoint,
+    refuse_other_files,
+    refuse_other_run,
+)
+from ensue.cli.events import Events, Step, by_stream
+from ensue.cli.inputs import STDIN
+from ensue.cli.plan import Format, Plan
+from ensue.cli.progress import Told, progress
+from ensue.cli.stopping import Stopper, StopRequestError, stopper
+from ensue.cli.tables import MatchTable
+from ensue.cli.terminal import UsageError, count, output, remark
+from ensue.cli.writing import Sink, TextSink, open_sink
+from ensue.engine.match import Matches
+from ensue.engine.query import Query
+from ensue.engine.session import Session
+from ensue.engine.stream import Options
+from ensue.io.files import COMPRESSED
+
+_POLL = 0.2
+"""So many seconds pass before a file that is followed is looked at again."""
+
+
+def execute(
+    query: Query,
+    paths: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    plan: Plan,
+    mentioned: Collection[str],
+) -> None:
+    """Run a query on files, and say at the end how much was found."""
+    _refuse_impossible(paths, plan)
+    paths = by_stream(paths, query)
+    before = None if plan.checkpoint is None else read_checkpoint(plan.checkpoint)
+    about = _about(query, options, plan)
+    if before is not None:
+        assert plan.checkpoint is not None
+        refuse_other_run(plan.checkpoint, before.about, about)
+        if before.finished:
+            remark(
+                f"{plan.checkpoint}: this run is complete; remove the checkpoint to run it again"
+            )
+            return
+    savers: list[Saver] = []
+
+    def wait() -> bool:
+        for saver in savers:
+            saver.idle()
+        clock.sleep(_POLL)
+        return True
+
+    start = None if before is None else before.position
+    events = Events(paths, query, start, wait if plan.follow else None)
+    if before is not None and plan.checkpoint is not None:
+        refuse_other_files(plan.checkpoint, before.files, events.files)
+    session = query.open(**options) if before is None else query.resume(before.session)
+    with stopper() as stops, _opened(plan, before, mentioned, options["type"]) as sink:
+        if plan.checkpoint is not None:
+            assert isinstance(sink, TextSink)
+            saver = Saver(
+                plan.checkpoint, about, events.files, plan.every, session.snapshot, sink.offset
+            )
+            saver.started(0 if before is None else before.rows)
+            savers.append(saver)
+        _run(session, events, options, plan, sink, stops, savers)
+
+
+def _run(
+    session: Session,
+    events: Events,
+    options: Mapping[str, Any],
+    plan: Plan,
+    sink: Sink,
+    stops: Stopper,
+    savers: Sequence[Saver],
+) -> None:
+    reading = {name: value for name, value in options.items() if name != "output"}
+    positions_only = options["output"] == "positions"
+    needs = events.needs(session.query, Options(**reading), positions_only, plan.show_events)
+    started = clock.perf_counter()
+    last: Matches | None = None
+    stopped: StopRequestError | None = None
+    try:
+        with progress() as tell:
+            _push_all(session, events.steps(needs), sink, stops, savers, tell)
+        with stops.step():
+            last = session.finish()
+            sink.write(last)
+    except StopRequestError as request:
+        stopped = request
+    sink.finish(last)
+    if not stops.broke_off:
+        for saver in savers:
+            saver.save(finished=last is not None)
+    gives_rows = last is not None and last.shape.totals is not None
+    said = summary(session.stats, clock.perf_counter() - started, rows=gives_rows)
+    if stopped is not None:
+        remark(f"stopped: {said}")
+        raise typer.Exit(stopped.code)
+    remark(said)
+
+
+def _push_all(
+    session: Session,
+    steps: Iterator[Step],
+    sink: Sink,
+    stops: Stopper,
+    savers: Sequence[Saver],
+    tell: Told,
+) -> None:
+    done = 0
+    for step in steps:
+        with stops.step():
+            sink.write(session.push(step.events))
+            for saver in savers:
+                saver.step(step.rows, step.position)
+        done += step.rows
+        tell(done, int(done / step.part) if step.part else None)
+
+
+@contextmanager
+def _opened(
+    plan: Plan, before: Checkpoint | None, mentioned: Collection[str], type_column: str
+) -> Iterator[Sink]:
+    """Open what matches are written to."""
+    if plan.format is Format.TABLE:
+        table = MatchTable(plan.show_events, plan.most_rows, type_column, mentioned)
+        if plan.out is None:
+            yield _TableSink(table, output(), plan.follow)
+            return
+        with plan.out.open("w", encoding="utf-8") as file:
+            yield _TableSink(table, output(file), plan.follow)
+    elif plan.checkpoint is not None:
+        assert plan.out is not None
+        has_header = before is not None and before.output > 0
+        with open_output(plan.out, before) as file:
+            yield TextSink(plan.format, file, plan.show_events, has_header=has_header)
+    else:
+        with open_sink(plan.format, plan.out, events=plan.show_events) as sink:
+            yield sink
+
+
+class _TableSink:
+    """A table for people: all of it at the end, or what is new at once."""
+
+    def __init__(self, table: MatchTable, console: Console, live: bool) -> None:
+        self._table = table
+        self._console = console
+        self._live = live
+
+    def write(self, matches: Matches) -> None:
+        self._table.add(matches)
+        if self._live:
+            self._table.print(self._console)
+            self._console.file.flush()
+
+    def finish(self, last: Matches | None) -> None:
+        self._table.print(self._console)
+
+
+def _refuse_impossible(paths: Mapping[str, Sequence[str]], plan: Plan) -> None:
+    """Stop before anything is done when the options do not go together."""
+    piped = any(STDIN in files for files in paths.values())
+    if plan.follow and len(paths) > 1:
+        raise UsageError("--follow reads one stream, and these are several")
+    if plan.follow and plan.format is Format.PARQUET:
+        raise UsageError(
+            "--follow writes matches at once, and a Parquet file is written at the end"
+        )
+    if plan.checkpoint is None:
+        return
+    if plan.out is None or plan.format not in (Format.JSON, Format.CSV):
+        raise UsageError(
+            "--checkpoint needs a file of matches that can be continued: -o matches.jsonl or "
+            "-o matches.csv"
+        )
+    if plan.out.suffix.lower() in COMPRESSED:
+        raise UsageError(
+            f"-o {plan.out}: a compressed file cannot be continued, as --checkpoint does"
+        )
+    if piped:
+        raise UsageError(
+            "--checkpoint needs events that can be read again: write them to a file, and follow it"
+        )
+    if plan.checkpoint.is_dir() or not plan.checkpoint.absolute().parent.is_dir():
+        problem = "this is a folder" if plan.checkpoint.is_dir() else "there is no such folder"
+        raise UsageError(f"--checkpoint {plan.checkpoint}: {problem}")
+    if plan.checkpoint.absolute() == plan.out.absolute():
+        raise UsageError("--checkpoint and -o name the same file")
+
+
+def _about(query: Query, options: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Tell a run from others: from which another one must not go on."""
+    return {
+        "query": str(query),
+        "value of --param": {name: repr(value) for name, value in query.params.items()},
+        **{f"--{name.replace('_', '-')}": value for name, value in options.items()},
+        "--format": plan.format.value,
+        "choice of --events or --positions": "events" if plan.show_events else "positions",
+        "file of matches": str(plan.out),
+    }
+
+
+def summary(stats: Mapping[str, Any], seconds: float, *, rows: bool) -> str:
+    """Say how much was found in how many events, and how long it took."""
+    found = ("row", "rows") if rows else ("match", "matches")
+    said = (
+        f"{count(stats['matches'], *found)} in {count(stats['events'], 'event')}, {seconds:.2f} s"
+    )
+    if stats["late"]:
+        said += f"; {count(stats['late'], 'event')} came too late and took no part"
+    if stats["nulls"]:
+        said += f"; {count(stats['nulls'], 'calculation')} without a value"
+    return said
