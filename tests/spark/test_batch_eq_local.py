@@ -19,10 +19,19 @@ PLAIN, CONDITIONS = Language(), Language(conditions=True)
 
 @pytest.mark.parametrize("language", [PLAIN, CONDITIONS], ids=["plain", "conditions"])
 @pytest.mark.parametrize(
-    ("family", "count"), [("keys", 60), ("slices", 60), ("one", 20), ("one", 21), ("one", 22)]
+    ("family", "count", "pushdown"),
+    [
+        ("keys", 50, True),
+        ("keys", 20, False),
+        ("slices", 50, True),
+        ("slices", 20, False),
+        ("one", 20, True),
+        ("one", 21, True),
+        ("one", 22, False),
+    ],
 )
 def test_spark_batch_eq_local(
-    spark: SparkSession, family: Family, count: int, language: Language
+    spark: SparkSession, family: Family, count: int, pushdown: bool, language: Language
 ) -> None:
     drawn = batch(family, count, 2 * count + language.conditions, language)
     assert len(drawn.queries) == count
@@ -31,7 +40,9 @@ def test_spark_batch_eq_local(
         frame, drawn.queries, Options(time="ts", tiebreak="id"), "bindings", None, None, USUAL
     )
     assert family in {way_of(program).kind for program in programs}
-    found = ids_by_query(recognize(frame, drawn.queries, time="ts", tiebreak="id", tasks=3))
+    found = ids_by_query(
+        recognize(frame, drawn.queries, time="ts", tiebreak="id", tasks=3, pushdown=pushdown)
+    )
     expected = local(drawn.queries, drawn.table, time="ts", tiebreak="id")
     assert len(expected) > (0 if family == "one" else count // 4)
     for name, text in drawn.queries.items():

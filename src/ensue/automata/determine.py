@@ -51,11 +51,11 @@ class Determined:
         """Return what happens in a state at an event with this symbol, by ascending label."""
         known = self._cells.get((state, symbol))
         if known is None:
-            known = self._trimmed(self.work_out(state, _asking(symbol)))
+            known = self.trimmed(self.work_out(state, _asking(symbol)))
             self._cells[state, symbol] = known
         return known
 
-    def _trimmed(self, cell: Cell) -> Cell:
+    def trimmed(self, cell: Cell) -> Cell:
         """Cut off what leads to states without hope."""
         if not any(step.state in self.hopeless for step in cell):
             return cell

@@ -60,6 +60,8 @@ class Fast:
     tally: Tally = field(default_factory=Tally)
     refinement: Refinement | None = None
     compact_always: bool = False
+    given: Mapping[int, int] = field(default_factory=dict)
+    """Predicates whose answers come with the events, and their bits there."""
     alphabet: Alphabet = field(init=False)
     encoder: Encoder = field(init=False)
     evaluator: Evaluator = field(init=False)
@@ -75,7 +77,7 @@ class Fast:
 
     def __post_init__(self) -> None:
         bound = self.bound
-        self.alphabet = Alphabet(self.compiled.predicates)
+        self.alphabet = Alphabet(self.compiled.predicates, self.given)
         self.encoder = Encoder(tuple(self.compiled.plan.columns))
         self.keys = Keys(bound.partition) if bound.partition else None
         self.evaluator = Evaluator(

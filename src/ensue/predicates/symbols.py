@@ -40,6 +40,10 @@ _REMEMBERED = 1 << 14
 """So many strings of a column are remembered with their answers."""
 
 
+GIVEN = "__ensue_given"
+"""The column of answers that came with the events, one bit each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Classes:
     """A class number for each event, and the bits that each class stands for."""
@@ -53,6 +57,8 @@ class Alphabet:
     """The symbols that have occurred: bits of predicates, numbered as they come."""
 
     predicates: tuple[Predicate, ...]
+    given: Mapping[int, int] = field(default_factory=dict)
+    """Predicates that somebody has evaluated before: their bits in the column GIVEN."""
     bits: list[int] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _start: int = field(init=False)
@@ -60,7 +66,7 @@ class Alphabet:
     _classifier: Classifier = field(init=False)
 
     def __post_init__(self) -> None:
-        self._classifier = Classifier(self.predicates)
+        self._classifier = Classifier(self.predicates, self.given)
         starts = (n for n, each in enumerate(self.predicates) if isinstance(each, AtStart))
         self._start = sum(1 << number for number in starts)
 
@@ -99,6 +105,7 @@ class Classifier:
     """Answers predicates about events, all at once."""
 
     predicates: tuple[Predicate, ...]
+    given: Mapping[int, int] = field(default_factory=dict)
     _schema: pa.Schema | None = None
     _groups: Groups | None = None
     _answers: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
@@ -118,7 +125,7 @@ class Classifier:
         """Sort predicates by what they look at; the same while the columns stay the same."""
         schema = batch.table.schema
         if self._groups is None or self._schema is None or not schema.equals(self._schema):
-            self._schema, self._groups = schema, Groups.of(self.predicates, batch)
+            self._schema, self._groups = schema, Groups.of(self.predicates, self.given, batch)
         return self._groups
 
     def _each(self, batch: Batch, streams: Strings | None, groups: Groups) -> list[Classes]:
@@ -126,11 +133,30 @@ class Classifier:
             Classes(batch.holds(predicate).astype(np.int32), [0, 1 << number])
             for number, predicate in groups.others
         ]
+        if self.given:
+            found.append(self._given_classes(batch))
         if groups.types:
             found.append(_type_classes(batch, streams, groups.types))
         return found + [
             self._string_classes(batch, column, asked) for column, asked in groups.strings.items()
         ]
+
+    def _given_classes(self, batch: Batch) -> Classes:
+        """Unpack answers that came with the events."""
+        packed = batch.table.column(GIVEN).to_numpy()
+        if 0 <= packed.min(initial=0) and packed.max(initial=0) < _DENSE:
+            present = np.zeros(int(packed.max(initial=0)) + 1, bool)
+            present[packed] = True
+            occurring = np.flatnonzero(present)
+            numbers = (np.cumsum(present) - 1).astype(np.int32)[packed]
+        else:
+            occurring, inverse = np.unique(packed, return_inverse=True)
+            numbers = inverse.astype(np.int32)
+        bits = [
+            sum(1 << number for number, bit in self.given.items() if answers >> bit & 1)
+            for answers in occurring.tolist()
+        ]
+        return Classes(numbers, bits)
 
     def _string_classes(
         self, batch: Batch, column: tuple[str, ...], asked: list[tuple[int, Expression]]
@@ -149,6 +175,9 @@ class Classifier:
 
     def _one_by_one(self, batch: Batch, streams: Strings | None, groups: Groups) -> Classes:
         bits = [0] * batch.length
+        if self.given:
+            answered = self._given_classes(batch)
+            bits = [answered.bits[number] for number in answered.numbers.tolist()]
         if groups.types:
             kinds = list(zip(batch.type_names(), _names(streams, batch.length), strict=True))
             self._answer(bits, None, kinds, partial(_of_kind, groups.types))
@@ -183,9 +212,13 @@ class Groups:
     others: list[tuple[int, Expression]]
 
     @classmethod
-    def of(cls, predicates: tuple[Predicate, ...], batch: Batch) -> Groups:
+    def of(
+        cls, predicates: tuple[Predicate, ...], given: Mapping[int, int], batch: Batch
+    ) -> Groups:
         groups = cls([], defaultdict(list), [])
         for number, predicate in enumerate(predicates):
+            if number in given:
+                continue
             match predicate:
                 case TypeTest():
                     groups.types.append((number, predicate))

@@ -12,9 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from ensue.analysis.schema import AttributePath
+from ensue.predicates.spark import column
+from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
 from ensue.spark.plan import Slices, Way, slices_of
 from ensue.spark.program import Program, arrow_type_at
+from ensue.spark.pushdown import NOTHING, Pushed, pushed
 from ensue.spark.types import spark_schema
 from ensue.spark.worker import SLICE, Task
 
@@ -45,16 +48,21 @@ def passes(ways: Sequence[tuple[Way, Program]]) -> list[Pass]:
 
 
 def run(
-    frame: DataFrame, each: Pass, schema: pa.Schema, *, names: bool, tasks: int | None
+    frame: DataFrame,
+    each: Pass,
+    schema: pa.Schema,
+    *,
+    names: bool,
+    tasks: int | None,
+    pushdown: bool,
 ) -> DataFrame:
     """Find the matches of the queries of a pass."""
     way, columns = each.way, each.programs[0].columns
-    read = dict.fromkeys(name for program in each.programs for name in program.columns_read())
-    chosen = [name for name in columns.names if name in read]
-    wanted = _known_keys(frame, way, columns).select(*(_column((name,)) for name in chosen))
-    task = Task(each.programs, schema, names)
+    push = pushed(each.programs) if pushdown else NOTHING
+    wanted = wanted_events(frame, each, push)
+    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-    order = _order(each, chosen, columns)
+    order = _order(each, wanted.columns, columns)
     if way.kind == "slices":
         cut = _cut(wanted, way, columns, count)
         if cut is not None:
@@ -64,7 +72,7 @@ def run(
         else:
             wanted = wanted.repartition(1)
     elif way.kind == "keys":
-        keys = [_hashed(path, columns) for path in way.keys]
+        keys = [hashed(path, columns) for path in way.keys]
         wanted = wanted.repartition(*keys) if tasks is None else wanted.repartition(tasks, *keys)
     else:
         wanted = wanted.repartition(1)
@@ -72,11 +80,25 @@ def run(
     return sorted_.mapInArrow(task.function(), spark_schema(schema))
 
 
+def wanted_events(frame: DataFrame, each: Pass, push: Pushed) -> DataFrame:
+    """Leave out events and columns that nobody needs, and let Spark answer what it can."""
+    columns = each.programs[0].columns
+    read = {name for program in each.programs for name in push.columns_read(program)}
+    chosen = [column_of((name,)) for name in columns.names if name in read]
+    if push.keep is not None:
+        # An event without a time is an error, whether or not it matters.
+        frame = frame.filter(F.expr(push.keep) | column_of(each.way.time).isNull())
+    if push.texts:
+        chosen.append(F.expr(push.packed()).alias(GIVEN))
+    return _known_keys(frame, each.way, columns).select(*chosen)
+
+
 # columns
 
 
-def _column(path: AttributePath) -> Column:
-    return F.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+def column_of(path: AttributePath) -> Column:
+    """Return a column, or a field of a struct."""
+    return F.col(column(path))
 
 
 def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema) -> DataFrame:
@@ -88,20 +110,19 @@ def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema) -> DataFrame:
         if path_column(columns.empty_table(), path) is None:
             known = F.lit(False)
             continue
-        column = _column(path)
-        known = known & column.isNotNull()
+        key = column_of(path)
+        known = known & key.isNotNull()
         if kinds.is_floating(arrow_type_at(columns, path)):
-            known = known & ~F.isnan(column)
-    return frame.filter(known | _column(way.time).isNull())
+            known = known & ~F.isnan(key)
+    return frame.filter(known | column_of(way.time).isNull())
 
 
-def _hashed(path: AttributePath, columns: pa.Schema) -> Column:
+def hashed(path: AttributePath, columns: pa.Schema) -> Column:
     """Return a key such that equal ones have equal bits."""
     if path_column(columns.empty_table(), path) is None:
         return F.lit(None).cast(T.StringType())
-    column = _column(path)
     floating = kinds.is_floating(arrow_type_at(columns, path))
-    return column + F.lit(0.0) if floating else column
+    return column_of(path) + F.lit(0.0) if floating else column_of(path)
 
 
 def _order(each: Pass, chosen: Sequence[str], columns: pa.Schema) -> list[Column]:
@@ -110,11 +131,15 @@ def _order(each: Pass, chosen: Sequence[str], columns: pa.Schema) -> list[Column
     tiebreak = each.programs[0].tiebreak
     if tiebreak is not None:
         paths.append(tiebreak)
+    if GIVEN in chosen:
+        paths.append((GIVEN,))
     paths += [
-        (name,) for name in chosen if (name,) not in paths and _orderable(columns.field(name).type)
+        (name,)
+        for name in columns.names
+        if name in chosen and (name,) not in paths and _orderable(columns.field(name).type)
     ]
     return [
-        _column(path).asc_nulls_first() if at == 0 else _column(path).asc_nulls_last()
+        column_of(path).asc_nulls_first() if at == 0 else column_of(path).asc_nulls_last()
         for at, path in enumerate(paths)
     ]
 
@@ -130,15 +155,15 @@ def _orderable(kind: pa.DataType) -> bool:
 
 def _clock(path: AttributePath, columns: pa.Schema) -> Column:
     """Return a time as a whole number: its own units, or microseconds."""
-    column, kind = _column(path), arrow_type_at(columns, path)
+    time, kind = column_of(path), arrow_type_at(columns, path)
     if kinds.is_date(kind):
-        return F.unix_date(column).cast("long") * F.lit(86_400_000_000)
+        return F.unix_date(time).cast("long") * F.lit(86_400_000_000)
     if kinds.is_timestamp(kind):
         if kind.tz is not None:
-            return F.unix_micros(column)
+            return F.unix_micros(time)
         zero = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
-        return F.timestamp_diff("MICROSECOND", zero, column)
-    return column.cast("long")
+        return F.timestamp_diff("MICROSECOND", zero, time)
+    return time.cast("long")
 
 
 def _cut(wanted: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:

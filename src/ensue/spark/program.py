@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,12 +95,12 @@ class Program:
         """The machine and what is left to do on enumeration; None: evaluated by definition."""
         return compiled(self.bound, self.positions_only)
 
-    def recogniser(self) -> Recogniser:
-        """Return what evaluates the query on one stream."""
+    def recogniser(self, given: Mapping[int, int]) -> Recogniser:
+        """Return what evaluates the query on one stream; some answers may come with the events."""
         if self.ready is None:
             return ByDefinition(plan_of(self.bound, self.positions_only), Tally(), warns=False)
         machine, refinement = self.ready
-        return Fast(machine, self.bound, self.budgets, Tally(), refinement)
+        return Fast(machine, self.bound, self.budgets, Tally(), refinement, given=given)
 
     @cached_property
     def shape(self) -> Shape:

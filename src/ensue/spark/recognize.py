@@ -18,7 +18,7 @@ from ensue.spark import batch
 from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
-from ensue.spark.types import arrow_schema
+from ensue.spark.types import arrow_schema, plain_strings
 from ensue.spark.worker import joined
 
 Queries = str | Query | Mapping[str, str | Query]
@@ -37,6 +37,7 @@ def recognize(
     schema: object = None,
     params: Mapping[str, Any] | None = None,
     tasks: int | None = None,
+    pushdown: bool = True,
     max_states: int | None = None,
     max_bytes: int | None = None,
 ) -> DataFrame:
@@ -57,12 +58,14 @@ def recognize(
         schema: types of attributes, as for ensue.compile.
         params: values for the parameters $name.
         tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions.
+        pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         max_states: how many deterministic states the automaton may have.
         max_bytes: how much memory partial matches may take in one task.
     """
     if events.isStreaming:
         raise NotImplementedError("streams are not recognized yet")
     del lateness
+    events = plain_strings(events)
     programs = programs_of(
         events,
         query,
@@ -79,7 +82,8 @@ def recognize(
     schemas = [schema_of(program) for program in programs]
     columns = joined(schemas) if names else schemas[0]
     found = [
-        batch.run(events, each, columns, names=names, tasks=tasks) for each in batch.passes(ways)
+        batch.run(events, each, columns, names=names, tasks=tasks, pushdown=pushdown)
+        for each in batch.passes(ways)
     ]
     return reduce(DataFrame.unionByName, found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
@@ -35,6 +35,8 @@ class Task:
     """The columns of all rows."""
     names: bool
     """Whether a column tells the query of a row."""
+    given: tuple[Mapping[int, int], ...]
+    """For each query, the answers to predicates that come with the events."""
     slices: tuple[int, int] | None = None
     """Where the first slice begins and how long each is, as the engine counts time."""
 
@@ -60,7 +62,10 @@ class Task:
         runs: list[Run] = []
         for table in tables:
             # Where there are no events, nothing is compiled.
-            runs = runs or [Run(program) for program in self.programs]
+            runs = runs or [
+                Run(program, given)
+                for program, given in zip(self.programs, self.given, strict=True)
+            ]
             for run in runs:
                 yield from self._rows(run, run.push(table), begin)
         for run in runs:
@@ -127,6 +132,7 @@ class Run:
     """One query on one stream of sorted events."""
 
     program: Program
+    given: Mapping[int, int]
     schema: pa.Schema = field(init=False)
     _recogniser: Recogniser = field(init=False)
     _store: Store = field(default_factory=Store)
@@ -135,7 +141,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.schema = rows.schema_of(self.program)
-        self._recogniser = self.program.recogniser()
+        self._recogniser = self.program.recogniser(self.given)
 
     def push(self, table: pa.Table) -> Iterator[Piece]:
         """Read events and give what they complete."""
