@@ -16,6 +16,6 @@ def spark() -> Iterator[SparkSession]:
     """Two cores; a task that fails is tried again, up to four times."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = ensue.spark.session("local[2,4]", config={"spark.sql.shuffle.partitions": "4"})
+        running = ensue.spark.session("local[2,4]", config={"spark.sql.shuffle.partitions": "2"})
         yield running
         running.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -80,7 +80,9 @@ def run(
     return sorted_.mapInArrow(task.function(), spark_schema(schema))
 
 
-def wanted_events(frame: DataFrame, each: Pass, push: Pushed) -> DataFrame:
+def wanted_events(
+    frame: DataFrame, each: Pass, push: Pushed, more: Mapping[str, Column] | None = None
+) -> DataFrame:
     """Leave out events and columns that nobody needs, and let Spark answer what it can."""
     columns = each.programs[0].columns
     read = {name for program in each.programs for name in push.columns_read(program)}
@@ -90,6 +92,7 @@ def wanted_events(frame: DataFrame, each: Pass, push: Pushed) -> DataFrame:
         frame = frame.filter(F.expr(push.keep) | column_of(each.way.time).isNull())
     if push.texts:
         chosen.append(F.expr(push.packed()).alias(GIVEN))
+    chosen += [value.alias(name) for name, value in (more or {}).items()]
     return _known_keys(frame, each.way, columns).select(*chosen)
 
 
@@ -153,7 +156,7 @@ def _orderable(kind: pa.DataType) -> bool:
 # slices of time
 
 
-def _clock(path: AttributePath, columns: pa.Schema) -> Column:
+def clock_of(path: AttributePath, columns: pa.Schema) -> Column:
     """Return a time as a whole number: its own units, or microseconds."""
     time, kind = column_of(path), arrow_type_at(columns, path)
     if kinds.is_date(kind):
@@ -168,7 +171,7 @@ def _clock(path: AttributePath, columns: pa.Schema) -> Column:
 
 def _cut(wanted: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:
     """Look at the first and last time and cut what is between; None: not worth cutting."""
-    clock = _clock(way.time, columns)
+    clock = clock_of(way.time, columns)
     row = wanted.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
     if row is None or row["first"] is None:
         return None
@@ -185,7 +188,7 @@ def _sliced(wanted: DataFrame, way: Way, cut: Slices, columns: pa.Schema) -> Dat
     if not kinds.is_integer(arrow_type_at(columns, way.time)):
         window = -(-window // _MICROSECOND)
     timed = wanted.withColumn(
-        _TIME, F.coalesce(_clock(way.time, columns) - F.lit(cut.first), F.lit(0))
+        _TIME, F.coalesce(clock_of(way.time, columns) - F.lit(cut.first), F.lit(0))
     )
     time = F.col(_TIME)
     own = ((time - time % F.lit(cut.length)) / F.lit(cut.length)).cast("int")

@@ -14,7 +14,7 @@ from ensue.engine.fast import Budgets
 from ensue.engine.query import Output, Query, compile
 from ensue.engine.stream import Options
 from ensue.errors import CeqlWarning
-from ensue.spark import batch
+from ensue.spark import batch, streaming
 from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
@@ -22,6 +22,10 @@ from ensue.spark.types import arrow_schema, plain_strings
 from ensue.spark.worker import joined
 
 Queries = str | Query | Mapping[str, str | Query]
+
+
+_BUCKETS = 16
+"""Into so many groups the keys of a stream are hashed; Spark's cost follows their number."""
 
 
 def recognize(
@@ -57,14 +61,12 @@ def recognize(
         output: 'positions' forgets which variable an event is bound to.
         schema: types of attributes, as for ensue.compile.
         params: values for the parameters $name.
-        tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions.
+        tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions; on a
+            stream, into how many buckets keys are hashed (16). A checkpoint keeps the number.
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         max_states: how many deterministic states the automaton may have.
         max_bytes: how much memory partial matches may take in one task.
     """
-    if events.isStreaming:
-        raise NotImplementedError("streams are not recognized yet")
-    del lateness
     events = plain_strings(events)
     programs = programs_of(
         events,
@@ -81,10 +83,23 @@ def recognize(
     names = isinstance(query, Mapping)
     schemas = [schema_of(program) for program in programs]
     columns = joined(schemas) if names else schemas[0]
-    found = [
-        batch.run(events, each, columns, names=names, tasks=tasks, pushdown=pushdown)
-        for each in batch.passes(ways)
-    ]
+    found = []
+    for each in batch.passes(ways):
+        if events.isStreaming:
+            streamed = streaming.run(
+                events,
+                each,
+                columns,
+                names=names,
+                lateness=lateness,
+                buckets=tasks or _BUCKETS,
+                pushdown=pushdown,
+            )
+            found.append(streamed)
+        else:
+            found.append(
+                batch.run(events, each, columns, names=names, tasks=tasks, pushdown=pushdown)
+            )
     return reduce(DataFrame.unionByName, found)
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ensue.analysis.types import Type
 from ensue.engine.convert import arrow_type
 from ensue.engine.findings import Columns
+from ensue.engine.ordinals import ordinals
 from ensue.engine.piece import Piece, plain
 from ensue.engine.stream import column_at
 from ensue.logic.build import SELECTED
@@ -71,7 +72,7 @@ def tables(piece: Piece, schema: pa.Schema, begin: int | None = None) -> Iterato
     for found, table in piece.parts(events=True):
         late = None
         if begin is not None:
-            late = piece.stream.times[found.end - piece.stream.first] >= begin
+            late = piece.stream.times[piece.stream.rows_at(found.end)] >= begin
             if not late.any():
                 continue
         columns = [_keys(piece, path, found.end) for path in piece.shape.partition]
@@ -102,7 +103,7 @@ def _totals(piece: Piece, schema: pa.Schema, begin: int | None) -> Iterator[pa.T
 
 
 def _keys(piece: Piece, path: tuple[str, ...], ends: np.ndarray) -> pa.ChunkedArray:
-    return column_at(piece.stream.table, path).take(pa.array(ends - piece.stream.first))
+    return column_at(piece.stream.table, path).take(pa.array(piece.stream.rows_at(ends)))
 
 
 def _cast(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
@@ -119,71 +120,48 @@ class Namer:
 
     piece: Piece
     _names: dict[int, str] = field(default_factory=dict)
-    _ties: Any = None
-    _keys: Any = None
 
     def ids(self, found: Columns) -> list[str]:
         """Return the ids of some matches."""
-        piece = self.piece
-        starts, ends = found.start.tolist(), found.end.tolist()
-        names = sorted((f"${name}", lists) for name, lists in found.bound.items())
+        shape = self.piece.shape
+        self._learn([found.start, found.end, *map(_positions, found.bound.values())])
+        named = self._names.__getitem__
         bound = [
-            (json.dumps(name), lists.offsets.to_pylist(), lists.values.to_pylist())
-            for name, lists in names
+            (json.dumps(f"${name}"), lists.offsets.to_pylist(), _positions(lists).tolist())
+            for name, lists in sorted(found.bound.items())
         ]
-        prefix = json.dumps(piece.shape.fingerprint)
-        keys = zip(
-            *(self._key_texts(path, found.end) for path in piece.shape.partition), strict=True
-        )
-        heads = [", ".join(key) for key in keys] if piece.shape.partition else [""] * len(ends)
-        name = self._name
+        keys = [
+            [json.dumps(plain(value)) for value in _keys(self.piece, path, found.end).to_pylist()]
+            for path in shape.partition
+        ]
+        heads = [", ".join(key) for key in zip(*keys, strict=True)] or [""] * len(found.end)
+        prefix = json.dumps(shape.fingerprint)
         ids = []
-        for at, (start, end, head) in enumerate(zip(starts, ends, heads, strict=True)):
-            told = [f'"": [{name(start)}, {name(end)}]']
+        every = zip(found.start.tolist(), found.end.tolist(), heads, strict=True)
+        for at, (start, end, head) in enumerate(every):
+            told = [f'"": [{named(start)}, {named(end)}]']
             for variable, offsets, positions in bound:
                 low, high = offsets[at], offsets[at + 1]
                 if low < high:
-                    told.append(f"{variable}: [{', '.join(map(name, positions[low:high]))}]")
+                    told.append(f"{variable}: [{', '.join(map(named, positions[low:high]))}]")
             text = f"[{prefix}, [{head}], {{{', '.join(told)}}}, []]"
             ids.append(hashlib.sha256(text.encode()).hexdigest()[:32])
         return ids
 
-    def _key_texts(self, path: tuple[str, ...], ends: np.ndarray) -> list[str]:
-        values = _keys(self.piece, path, ends).to_pylist()
-        return [json.dumps(plain(value)) for value in values]
-
-    def _name(self, position: int) -> str:
-        """Write (time, tiebreak, ordinal among equal ones of the partition) of an event."""
-        known = self._names.get(position)
-        if known is None:
-            stream = self.piece.stream
-            row = position - stream.first
-            tie = self._tie(row)
-            known = json.dumps((int(stream.times[row]), plain(tie), self._ordinal(row, tie)))
-            self._names[position] = known
-        return known
-
-    def _tie(self, row: int) -> Any:
+    def _learn(self, positions: list[np.ndarray]) -> None:
+        """Write (time, tiebreak, ordinal among equal ones of the partition) of events."""
+        every = np.unique(np.concatenate(positions)).tolist()
+        new = np.array([each for each in every if each not in self._names], np.int64)
         stream = self.piece.stream
-        if stream.tiebreak_path is None:
-            return None
-        if self._ties is None:
-            self._ties = column_at(stream.table, stream.tiebreak_path)
-        return self._ties[row].as_py()
+        rows = stream.rows_at(new)
+        ties: Sequence[Any] = [None] * len(rows)
+        if stream.tiebreak_path is not None:
+            ties = column_at(stream.table, stream.tiebreak_path).take(pa.array(rows)).to_pylist()
+        numbers = ordinals(stream, rows, self.piece.shape.partition).tolist()
+        told = zip(stream.times[rows].tolist(), map(plain, ties), numbers, strict=True)
+        self._names.update(zip(new.tolist(), map(json.dumps, told), strict=True))
 
-    def _ordinal(self, row: int, tie: Any) -> int:
-        times = self.piece.stream.times
-        before = row
-        while before > 0 and times[before - 1] == times[row]:
-            before -= 1
-        if before == row:
-            return 0
-        if self._keys is None:
-            self._keys = [
-                column_at(self.piece.stream.table, path) for path in self.piece.shape.partition
-            ]
-        own = [key[row].as_py() for key in self._keys]
-        return sum(
-            self._tie(each) == tie and [key[each].as_py() for key in self._keys] == own
-            for each in range(before, row)
-        )
+
+def _positions(lists: pa.ListArray) -> np.ndarray:
+    positions: np.ndarray = lists.values.to_numpy(zero_copy_only=False)
+    return positions

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
+from ensue.engine.block import below, part
 from ensue.engine.piece import Piece
 from ensue.engine.recogniser import Outcome, Recogniser
 from ensue.engine.store import Store
@@ -55,28 +57,34 @@ class Task:
             yield from self._evaluate(tables, None)
             return
         first, length = self.slices
-        for number, part in _by_slice(tables):
-            yield from self._evaluate(part, first + number * length)
+        for number, own in _by_slice(tables):
+            yield from self._evaluate(own, first + number * length)
 
     def _evaluate(self, tables: Iterator[pa.Table], begin: int | None) -> Iterator[pa.RecordBatch]:
         runs: list[Run] = []
         for table in tables:
             # Where there are no events, nothing is compiled.
-            runs = runs or [
-                Run(program, given)
-                for program, given in zip(self.programs, self.given, strict=True)
-            ]
+            runs = runs or self.open()
             for run in runs:
-                yield from self._rows(run, run.push(table), begin)
+                for found in self.rows(run, run.push(table), begin):
+                    yield from found.to_batches()
         for run in runs:
-            yield from self._rows(run, run.finish(), begin)
+            for found in self.rows(run, run.finish(), begin):
+                yield from found.to_batches()
 
-    def _rows(
-        self, run: Run, pieces: Iterable[Piece], begin: int | None
-    ) -> Iterator[pa.RecordBatch]:
+    def open(self) -> list[Run]:
+        """Make all queries ready for a stream."""
+        return [
+            Run(program, given) for program, given in zip(self.programs, self.given, strict=True)
+        ]
+
+    def rows(
+        self, run: Run, pieces: Iterable[Piece], begin: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Give what a query has found as rows; with `begin`, of matches that end then or later."""
         for piece in pieces:
             for table in rows.tables(piece, run.schema, begin):
-                yield from self.fitted(run.program.name, table).to_batches()
+                yield self.fitted(run.program.name, table)
 
     def fitted(self, name: str, table: pa.Table) -> pa.Table:
         """Give rows the columns that the rows of all queries have."""
@@ -155,15 +163,55 @@ class Run:
                 "query locally on a table instead"
             ) from error
         self._next += table.num_rows
-        yield self._piece(found)
-        if self._store.has_grown:
-            self._store.forget_before(self._recogniser.first_needed(self._next))
+        if found:
+            yield self._piece(found)
+        self._forget()
+
+    def advance(self, time: int) -> Iterator[Piece]:
+        """Know that time has come so far, and give what that completes."""
+        found = self._recogniser.advance(time)
+        if found:
+            yield self._piece(found)
 
     def finish(self) -> Iterator[Piece]:
         """Give what is known only when all events have been read."""
         found = self._recogniser.finish()
         if found:
             yield self._piece(found)
+
+    def _forget(self) -> None:
+        """Let go of rows that no partial match needs any more."""
+        if self._store.has_grown:
+            self._store.forget_before(self._recogniser.first_needed(self._next))
+        if self._store.is_large:
+            needed = self._recogniser.needed()
+            if needed is not None:
+                self._store.keep_only(needed, [self.program.shape.partition])
+
+    # state between micro-batches
+
+    def interval_end(self) -> int | None:
+        """Return when the interval of EVERY is over that the last event lies in."""
+        every = self.program.bound.every
+        if every is None or self._latest is None:
+            return None
+        length = max(every.length // every.unit, 1)
+        return (self._latest // length + 1) * length - 1
+
+    def save(self) -> dict[str, Any]:
+        """Write down where the query is."""
+        saved = {"next": self._next, "latest": self._latest}
+        saved |= below("query", self._recogniser.save())
+        # After the query, which may have let go of something.
+        self._forget()
+        return saved | below("store", self._store.save())
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._next, self._latest = saved["next"], saved["latest"]
+        if self._next:
+            self._store.load(part(saved, "store"), self.program.time)
+            self._recogniser.load(part(saved, "query"), self._store.view()())
 
     def _piece(self, found: Outcome) -> Piece:
         return Piece(self.program.shape, self._store.view(), found.findings, found.totals)

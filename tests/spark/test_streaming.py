@@ -1,0 +1,193 @@
+"""Streams: the same matches as the local engine finds, whatever way the events come."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import ensue
+from ensue.errors import EventError
+from ensue.spark import recognize
+from tests.spark.frames import SCHEMA, local, local_ids
+from tests.spark.random_queries import SEED, batch
+from tests.strategies import Language
+
+SEVERAL = {
+    "keys": "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 [ts]",
+    "all": "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 1] WITHIN 2 [ts]",
+}
+
+
+class Source:
+    """A folder of files, read one at a time; each is a micro-batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder, self.count = spark, folder, 0
+        self.began = time.time() - 100_000
+        folder.mkdir()
+
+    def write(self, table: pa.Table) -> None:
+        path = self.folder / f"{self.count:05}.parquet"
+        pq.write_table(table, path.with_suffix(".part"))
+        # Spark reads files in the order of their times, which may be rough.
+        moment = self.began + 10 * self.count
+        os.utime(path.with_suffix(".part"), (moment, moment))
+        path.with_suffix(".part").rename(path)
+        self.count += 1
+
+    def flush(self, until: int) -> None:
+        """Let time pass: an event that no query looks at."""
+        self.write(pa.Table.from_pylist([{"type": "HEARTBEAT", "ts": until}], SCHEMA))
+
+    def frame(self) -> DataFrame:
+        reader = self.spark.readStream.schema(self.spark.read.parquet(str(self.folder)).schema)
+        return reader.option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+
+
+def shuffled(table: pa.Table, lateness: int, source: random.Random) -> pa.Table:
+    """Let every event come up to so much later than its time says."""
+    arrivals = [each + source.uniform(0, lateness) for each in table["ts"].to_pylist()]
+    order = sorted(range(table.num_rows), key=arrivals.__getitem__)
+    return table.take(pa.array(order, pa.int64()))
+
+
+def pieces(table: pa.Table, count: int, source: random.Random) -> list[pa.Table]:
+    cuts = sorted(source.sample(range(1, table.num_rows), count - 1))
+    return [
+        table.slice(low, high - low)
+        for low, high in zip([0, *cuts], [*cuts, table.num_rows], strict=True)
+    ]
+
+
+def drain(found: DataFrame, folder: Path, **options: Any) -> list[Any]:
+    """Run a stream to its end, into files, and return its rows and its progress."""
+    query = (
+        found.writeStream.format("parquet")
+        .option("path", str(folder / "found"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(**{"availableNow": True, **options})
+        .start()
+    )
+    assert query.awaitTermination(240)
+    return query.recentProgress
+
+
+def rows(spark: SparkSession, folder: Path) -> list[Any]:
+    return spark.read.parquet(str(folder / "found")).collect()
+
+
+def ids_of(found: list[Any]) -> dict[str, Counter[str]]:
+    ids: dict[str, Counter[str]] = {}
+    for row in found:
+        ids.setdefault(row.query, Counter())[row.match_id] += 1
+    return ids
+
+
+@pytest.mark.parametrize("conditions", [False, True], ids=["plain", "conditions"])
+def test_spark_stream_eq_local(spark: SparkSession, tmp_path: Path, conditions: bool) -> None:
+    chance = random.Random(SEED)
+    language = Language(conditions=conditions)
+    drawn = batch("keys", 20, 7000 + conditions, language)
+    source = Source(spark, tmp_path / "events")
+    for piece in pieces(shuffled(drawn.table, 6, chance), 5, chance):
+        source.write(piece)
+    source.flush(10_000)
+    found = recognize(source.frame(), drawn.queries, time="ts", tiebreak="id", lateness=6, tasks=3)
+    drain(found, tmp_path)
+    expected = local(drawn.queries, drawn.table, time="ts", tiebreak="id")
+    assert len(expected) > 4
+    actual = ids_of(rows(spark, tmp_path))
+    for name, text in drawn.queries.items():
+        assert actual.get(name) == expected.get(name), f"seed {SEED}: {text}"
+
+
+def trades(count: int, source: random.Random) -> pa.Table:
+    rows = [
+        {
+            "id": at,
+            "type": source.choice("AB"),
+            "v": source.randrange(4),
+            "w": 1.5,
+            "k": None,
+            "g": source.choice(["p", "q", "r", None]),
+            "ts": at // 3,
+        }
+        for at in range(count)
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def test_matches_come_out_when_the_watermark_passes(spark: SparkSession, tmp_path: Path) -> None:
+    source, chance = Source(spark, tmp_path / "events"), random.Random(SEED)
+    table = trades(60, chance)
+    expected = local(SEVERAL, table, time="ts", tiebreak="id")
+    for piece in pieces(shuffled(table, 4, chance), 3, chance):
+        source.write(piece)
+    found = recognize(source.frame(), SEVERAL, time="ts", tiebreak="id", lateness=4)
+    drain(found, tmp_path)
+    before = ids_of(rows(spark, tmp_path))
+    assert before != expected
+    assert all(before.get(name, Counter()) <= expected[name] for name in SEVERAL)
+    # An event that nobody looks at, without a key: the others come out of their buckets.
+    source.flush(table["ts"][-1].as_py() + 5)
+    found = recognize(source.frame(), SEVERAL, time="ts", tiebreak="id", lateness=4)
+    drain(found, tmp_path)
+    assert ids_of(rows(spark, tmp_path)) == expected
+
+
+def test_late_events_are_counted_and_take_no_part(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path / "events")
+    table = trades(30, random.Random(SEED))
+    source.write(table)
+    source.flush(100)
+    source.write(table.slice(3, 5))
+    source.flush(200)
+    text = {"keys": SEVERAL["keys"]}
+    found = recognize(source.frame(), text, time="ts", tiebreak="id", lateness=1, pushdown=False)
+    progress = drain(found, tmp_path)
+    assert ids_of(rows(spark, tmp_path)) == local(text, table, time="ts", tiebreak="id")
+    late = [each["observedMetrics"].get("ensue-keys") for each in progress]
+    known = table.slice(3, 5).num_rows - table.slice(3, 5)["g"].null_count
+    assert sum(row["late"] or 0 for row in late if row is not None) == known
+
+
+def test_another_query_does_not_go_on_from_a_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Source(spark, tmp_path / "events")
+    source.write(trades(30, random.Random(SEED)))
+    frame = source.frame()
+    drain(recognize(frame, {"keys": SEVERAL["keys"]}, time="ts", lateness=1), tmp_path)
+    source.write(trades(30, random.Random(SEED)))
+    changed = SEVERAL["keys"].replace("WITHIN 9", "WITHIN 8")
+    with pytest.raises(StreamingQueryException, match="new checkpointLocation"):
+        drain(recognize(frame, {"keys": changed}, time="ts", lateness=1), tmp_path)
+
+
+def test_the_watermark_may_be_the_frames_own(spark: SparkSession, tmp_path: Path) -> None:
+    source, chance = Source(spark, tmp_path / "events"), random.Random(SEED)
+    table = trades(60, chance)
+    for piece in pieces(shuffled(table, 4, chance), 3, chance):
+        source.write(piece)
+    source.flush(1000)
+    text = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 SECONDS"
+    timed = source.frame().withColumn("at", F.expr("timestamp_seconds(ts)"))
+    with pytest.raises(EventError, match="pass lateness="):
+        recognize(timed, text, time="at")
+    found = recognize(timed.withWatermark("at", "4 seconds"), text, time="at", tiebreak="id")
+    drain(found, tmp_path)
+    moments = pa.array(table["ts"].to_pylist(), pa.int64()).cast(pa.timestamp("s", "UTC"))
+    local_table = table.append_column("at", moments.cast(pa.timestamp("us", "UTC")))
+    expected = local_ids(ensue.run(text, local_table, time="at", tiebreak="id"))
+    assert Counter(row.match_id for row in rows(spark, tmp_path)) == expected
