@@ -81,19 +81,28 @@ def run(
 
 
 def wanted_events(
-    frame: DataFrame, each: Pass, push: Pushed, more: Mapping[str, Column] | None = None
+    frame: DataFrame,
+    each: Pass,
+    push: Pushed,
+    more: Mapping[str, Column] | None = None,
+    clock: Column | None = None,
 ) -> DataFrame:
-    """Leave out events and columns that nobody needs, and let Spark answer what it can."""
+    """Leave out events and columns that nobody needs, and let Spark answer what it can.
+
+    On a stream `clock` is the column of the watermark. Events that are left out move it too, so
+    the filter must not go before it, and does not because it mentions that column.
+    """
+    timeless = (column_of(each.way.time) if clock is None else clock).isNull()
     columns = each.programs[0].columns
     read = {name for program in each.programs for name in push.columns_read(program)}
     chosen = [column_of((name,)) for name in columns.names if name in read]
     if push.keep is not None:
         # An event without a time is an error, whether or not it matters.
-        frame = frame.filter(F.expr(push.keep) | column_of(each.way.time).isNull())
+        frame = frame.filter(F.expr(push.keep) | timeless)
     if push.texts:
         chosen.append(F.expr(push.packed()).alias(GIVEN))
     chosen += [value.alias(name) for name, value in (more or {}).items()]
-    return _known_keys(frame, each.way, columns).select(*chosen)
+    return _known_keys(frame, each.way, columns, timeless).select(*chosen)
 
 
 # columns
@@ -104,7 +113,7 @@ def column_of(path: AttributePath) -> Column:
     return F.col(column(path))
 
 
-def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema) -> DataFrame:
+def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema, timeless: Column) -> DataFrame:
     """Leave out events without a key, but keep those without a time: they are an error."""
     if not way.keys:
         return frame
@@ -117,7 +126,7 @@ def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema) -> DataFrame:
         known = known & key.isNotNull()
         if kinds.is_floating(arrow_type_at(columns, path)):
             known = known & ~F.isnan(key)
-    return frame.filter(known | column_of(way.time).isNull())
+    return frame.filter(known | timeless)
 
 
 def hashed(path: AttributePath, columns: pa.Schema) -> Column:

@@ -179,14 +179,7 @@ class Program:
         for each in f.subformulas(self.formula):
             if isinstance(each, f.Filter):
                 for condition in each.conditions:
-                    match condition:
-                        case Relation():
-                            yield condition.predicate
-                        case Trend(path=path):
-                            yield _attribute(path)
-                        case SameKey(keys=keys):
-                            for _, path in keys:
-                                yield _attribute(path)
+                    yield from _sides(condition)
             elif isinstance(each, f.Aggregate):
                 for computed in each.columns:
                     if computed.path is not None:
@@ -195,6 +188,18 @@ class Program:
         for total in () if totals is None else totals.columns:
             if total.path is not None:
                 yield _attribute(total.path)
+
+
+def _sides(condition: f.Atomic) -> Iterator[Expression]:
+    """Give what a condition between events looks at."""
+    match condition:
+        case Each(predicate=predicate) | Relation(predicate=predicate):
+            yield predicate
+        case Trend(path=path):
+            yield _attribute(path)
+        case SameKey(keys=keys):
+            for _, path in keys:
+                yield _attribute(path)
 
 
 def _attribute(path: AttributePath) -> Expression:

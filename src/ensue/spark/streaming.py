@@ -31,7 +31,7 @@ from ensue.engine.lateness import lateness_in_units
 from ensue.engine.stream import column_at, times_of
 from ensue.errors import EventError, SnapshotError
 from ensue.predicates.symbols import GIVEN
-from ensue.spark.batch import Pass, clock_of, hashed, wanted_events
+from ensue.spark.batch import Pass, clock_of, column_of, hashed, wanted_events
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.types import spark_schema
@@ -66,7 +66,8 @@ def run(
     else:
         bucket = F.lit(0)
     timed = _with_watermark(frame, each, lateness)
-    wanted = wanted_events(timed, each, push, {BUCKET: bucket})
+    clock = F.col(AT) if AT in timed.columns else column_of(way.time)
+    wanted = wanted_events(timed, each, push, {BUCKET: bucket}, clock)
     task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
     processor = Processor(Bucket(task, millisecond(each.programs[0])))
     found = (

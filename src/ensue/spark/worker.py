@@ -15,6 +15,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.engine.block import below, part
 from ensue.engine.piece import Piece
 from ensue.engine.recogniser import Outcome, Recogniser
+from ensue.engine.refine import Refined
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream, column_at, repeated, times_of
 from ensue.errors import EventError
@@ -214,7 +215,10 @@ class Run:
             self._recogniser.load(part(saved, "query"), self._store.view()())
 
     def _piece(self, found: Outcome) -> Piece:
-        return Piece(self.program.shape, self._store.view(), found.findings, found.totals)
+        view = self._store.view()
+        if isinstance(found.findings, Refined):
+            found.findings.events = view
+        return Piece(self.program.shape, view, *found)
 
     def _stream(self, table: pa.Table) -> Stream:
         program = self.program
