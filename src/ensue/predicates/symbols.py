@@ -144,7 +144,7 @@ class Classifier:
     def _given_classes(self, batch: Batch) -> Classes:
         """Unpack answers that came with the events."""
         packed = batch.table.column(GIVEN).to_numpy()
-        if 0 <= packed.min(initial=0) and packed.max(initial=0) < _DENSE:
+        if packed.min(initial=0) >= 0 and packed.max(initial=0) < _DENSE:
             present = np.zeros(int(packed.max(initial=0)) + 1, bool)
             present[packed] = True
             occurring = np.flatnonzero(present)

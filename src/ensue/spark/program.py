@@ -21,12 +21,11 @@ from ensue.analysis.expressions import (
 from ensue.analysis.schema import AttributePath
 from ensue.analysis.types import Type
 from ensue.automata.build import AtStart, Compiled, TypeTest
-from ensue.engine.definition import ByDefinition
 from ensue.engine.evaluation import USUAL
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.intake import load
 from ensue.engine.piece import Shape
-from ensue.engine.program import bind_to, compiled, plan_of, shape_of
+from ensue.engine.program import bind_to, compiled, countable, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
@@ -98,9 +97,16 @@ class Program:
     def recogniser(self, given: Mapping[int, int]) -> Recogniser:
         """Return what evaluates the query on one stream; some answers may come with the events."""
         if self.ready is None:
-            return ByDefinition(plan_of(self.bound, self.positions_only), Tally(), warns=False)
+            return recogniser(
+                self.bound, Tally(), self.budgets, positions_only=self.positions_only, warns=False
+            )
         machine, refinement = self.ready
         return Fast(machine, self.bound, self.budgets, Tally(), refinement, given=given)
+
+    @property
+    def by_definition(self) -> bool:
+        """Whether no kernel evaluates the query."""
+        return self.ready is None and countable(self.bound, self.positions_only) is None
 
     @cached_property
     def shape(self) -> Shape:

@@ -132,7 +132,7 @@ def _warn(way: Way, program: Program) -> None:
     said = []
     if way.kind == "one":
         said.append(f"one task reads all events: {way.why}")
-    if program.ready is None:
+    if program.by_definition:
         said.append("this query is evaluated by definition, which is slow; explain() says why")
     for sentence in said:
         warnings.warn(f"{program.name}: {sentence}", CeqlWarning, stacklevel=3)
