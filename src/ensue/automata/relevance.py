@@ -23,7 +23,7 @@ def needed(compiled: Compiled) -> Needed | None:
     The answer is on the safe side: of the sets found only the predicates that hold are kept, not
     those that must not.
     """
-    if any(isinstance(each, AtStart) for each in compiled.predicates):
+    if compiled.absent or any(isinstance(each, AtStart) for each in compiled.predicates):
         return None
     determined = Determined(compiled)
     ahead = prospects(compiled, determined)

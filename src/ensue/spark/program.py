@@ -147,6 +147,10 @@ class Program:
         if self.bound.totals is None:
             for shown in self.shape.variables.values():
                 paths.update(shown or ())
+        if self.ready is not None:
+            # Machines of their own, such as that of an UNLESS, ask for themselves.
+            own = {each for absent in self.ready[0].absent for each in absent.all_predicates()}
+            pushed -= own
         types = False
         for predicate in self.predicates():
             if predicate in pushed or isinstance(predicate, AtStart):

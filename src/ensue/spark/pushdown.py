@@ -55,7 +55,7 @@ def pushed(programs: Sequence[Program]) -> Pushed:
     left: dict[Predicate, str] = {}
     writer = _writer(programs[0])
     for program in programs:
-        for predicate in program.predicates() if program.ready is not None else ():
+        for predicate in () if program.ready is None else program.ready[0].predicates:
             if predicate in texts or predicate in left:
                 continue
             try:
