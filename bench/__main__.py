@@ -13,6 +13,7 @@ from rich.console import Console
 from bench import (
     conditions,
     enumeration,
+    files,
     hostile,
     memory,
     operators,
@@ -39,6 +40,7 @@ GROUPS: tuple[Group, ...] = (
     enumeration.COUNTING,
     memory.WINDOW_GROUP,
     memory.READER_GROUP,
+    files.GROUP,
     hostile.GROUP,
     stages.GROUP,
 )

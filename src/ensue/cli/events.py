@@ -19,6 +19,7 @@ from ensue.errors import EventError
 from ensue.io.ahead import ahead
 from ensue.io.columns import Cut, Position, Reader
 from ensue.io.events import EventSource
+from ensue.io.files import COMPRESSED
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.text import Wait
 
@@ -110,10 +111,10 @@ class Events:
             total = sum(each or 0 for each in self._rows)
             return read / total if total and not self._start else None
         files = next(iter(self.files.values()), [])
-        if len(self.files) == 1 and len(files) == 1 and files[0].suffix not in (".gz", ".zst"):
-            size = max(files[0].stat().st_size, 1)
-            return min(float(position["bytes"]) / size, 1.0)
-        return None
+        offset = position.get("bytes")
+        if offset is None or len(files) != 1 or files[0].suffix.lower() in COMPRESSED:
+            return None
+        return min(float(offset) / max(files[0].stat().st_size, 1), 1.0)
 
 
 def _files(paths: Sequence[str]) -> list[Path]:

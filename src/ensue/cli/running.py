@@ -56,6 +56,25 @@ def execute(
                 f"{plan.checkpoint}: this run is complete; remove the checkpoint to run it again"
             )
             return
+    with stopper() as stops:
+        try:
+            _start(query, paths, options, plan, mentioned, stops, before, about)
+        except StopRequestError as request:
+            remark("stopped before the first event")
+            raise typer.Exit(request.code) from None
+
+
+def _start(
+    query: Query,
+    paths: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    plan: Plan,
+    mentioned: Collection[str],
+    stops: Stopper,
+    before: Checkpoint | None,
+    about: Mapping[str, Any],
+) -> None:
+    """Open everything, at its beginning or where it was left, and run."""
     savers: list[Saver] = []
 
     def wait() -> bool:
@@ -69,7 +88,7 @@ def execute(
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before.files, events.files)
     session = query.open(**options) if before is None else query.resume(before.session)
-    with stopper() as stops, _opened(plan, before, mentioned, options["type"]) as sink:
+    with _opened(plan, before, mentioned, options["type"]) as sink:
         if plan.checkpoint is not None:
             assert isinstance(sink, TextSink)
             saver = Saver(

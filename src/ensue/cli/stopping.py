@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ensue.cli.terminal import remark, remarks
+
 _EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -39,6 +41,8 @@ class Stopper:
         if again or not self._is_busy:
             self.broke_off = self._is_busy
             raise StopRequestError(self._noted)
+        if remarks().is_terminal:
+            remark("stopping as soon as what is begun is done; press Ctrl-C again to stop at once")
 
     @contextmanager
     def step(self) -> Iterator[None]:

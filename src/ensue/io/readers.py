@@ -127,7 +127,7 @@ def _joined(
     rows = [each.rows for each in readers]
     closed = all(each.closed for each in readers) and wait is None
     try:
-        schemas = [each.schema for each in readers]
+        schemas = [_plain(each.schema) for each in readers]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         names = ", ".join(map(str, files))
@@ -150,6 +150,16 @@ def _joined(
 
     total = None if None in rows else sum(each or 0 for each in rows)
     return Reader(schema, closed, cuts, total)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Forget which columns are dictionaries, for other files have the same values without."""
+    return pa.schema(
+        [
+            (each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type)
+            for each in schema
+        ]
+    )
 
 
 def _part(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
