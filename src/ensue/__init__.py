@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ensue.engine.query import Query, compile, run
+from ensue.engine.query import Query, compile, open, resume, run
 from ensue.errors import (
     BudgetError,
     CeqlError,
@@ -17,6 +17,7 @@ from ensue.errors import (
 )
 
 if TYPE_CHECKING:
+    from ensue.engine.many import Sessions
     from ensue.engine.match import Match, Matches, Total
     from ensue.engine.session import Session
 
@@ -34,9 +35,12 @@ __all__ = [
     "Matches",
     "Query",
     "Session",
+    "Sessions",
     "SnapshotError",
     "Total",
     "compile",
+    "open",
+    "resume",
     "run",
 ]
 
@@ -51,4 +55,8 @@ def __getattr__(name: str) -> Any:
         from ensue.engine.session import Session
 
         return Session
+    if name == "Sessions":
+        from ensue.engine.many import Sessions
+
+        return Sessions
     raise AttributeError(f"module 'ensue' has no attribute {name!r}")

@@ -42,6 +42,8 @@ class Counting:
     counter: Counter = field(init=False)
     gathering: Gathering = field(init=False)
     now: int = 0
+    begins: int = 0
+    """The position of the first event that this query sees."""
     """The clock at the last event."""
 
     def __post_init__(self) -> None:
@@ -64,6 +66,10 @@ class Counting:
             most_bytes=self.budgets.bytes,
         )
 
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream."""
+        self.begins = position
+
     def check(self, stream: Stream) -> None:
         """Raise UnsupportedError for values that cannot be added up."""
         self.adder.check(Batch(stream.table, stream.types))
@@ -77,7 +83,7 @@ class Counting:
         values = self.adder.values(batch, self._remap)
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
-        keys, opens = read_keys(self.keys, stream, openings=self._asks_start)
+        keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
         symbols = self.alphabet.read(batch, read_streams(stream), opens)
         clocks, _ = read_clocks(self.bound.window, self.keys, stream, keys)
         found = self.counter.push(symbols, clocks, keys, stream.first, self.alphabet.bits, values)
@@ -104,6 +110,7 @@ class Counting:
         """Write down the runs, and what else outlives a stretch."""
         saved: dict[str, Any] = {
             "now": self.now,
+            "begins": self.begins,
             "symbols": tuple(self.alphabet.bits),
             "ranks": tuple((term, tuple(values)) for term, values in self.adder.ranks.items()),
             **below("counter", saved_counts.save(self.counter)),
@@ -116,7 +123,7 @@ class Counting:
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from runs that were saved."""
-        self.now = saved["now"]
+        self.now, self.begins = saved["now"], saved["begins"]
         self.alphabet.recall(saved["symbols"])
         self.adder.ranks = {term: list(values) for term, values in saved["ranks"]}
         if self.keys is not None:

@@ -65,6 +65,9 @@ class ByDefinition:
         totals = self.plan.totals
         self.gathering = None if totals is None else Gathering(self.plan, totals)
 
+    def begin_at(self, position: int) -> None:
+        """Take the first event that comes for the first of the stream."""
+
     def check(self, stream: Stream) -> None:
         """Take all values."""
 

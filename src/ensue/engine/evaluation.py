@@ -11,10 +11,11 @@ from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets
 from ensue.engine.intake import Read
 from ensue.engine.lane import Lane, Manner, Prepared
+from ensue.engine.many import Sessions
 from ensue.engine.match import Account, Matches
 from ensue.engine.piece import Piece
 from ensue.engine.query import Query
-from ensue.engine.stream import Options
+from ensue.engine.stream import Options, read_once
 from ensue.errors import EventError
 from ensue.predicates.vectors import UnsupportedError
 
@@ -44,12 +45,9 @@ def find_matches(
         positions_only, budgets, by_definition, compact_always, not by_definition, exact
     )
     lane = Lane({_NAME: query}, options, manner)
-    if isinstance(events, Mapping):
-        _check_streams(events, lane.intake.sources)
-        return _of_whole(lane, lane.intake.merge(events))
     reads = lane.intake.batches(events)
     if reads is None:
-        return _of_whole(lane, lane.intake.read(events))
+        return _of_whole(lane, _read_whole(lane, events))
     first = next(reads)
     prepared = lane.check(first)
     member = prepared.members[_NAME]
@@ -78,18 +76,83 @@ def _pieces(
     lane: Lane, prepared: Prepared, more: Iterator[Read], account: Account
 ) -> Iterator[Piece]:
     """Push stretch after stretch; each piece has the events that its matches need."""
+    for found in _steps(lane, prepared, more, account):
+        yield from found[_NAME]
+
+
+def _steps(
+    lane: Lane, prepared: Prepared, more: Iterator[Read], account: Account
+) -> Iterator[dict[str, list[Piece]]]:
+    """Push stretch after stretch; give what each completes, by query."""
     rows = 0
     while True:
         rows += prepared.read.loaded.table.num_rows
         account.add(prepared.late, prepared.aside)
-        yield from lane.apply(prepared)[_NAME]
+        yield lane.apply(prepared)
         account.events = lane.released
         read = next(more, None)
         if read is None:
             break
         prepared = lane.check(read, rows)
-    yield from lane.finish().get(_NAME, ())
-    account.events = lane.released
+    if lane.feed is not None:
+        yield lane.finish()
+        account.events = lane.released
+
+
+def find_all(
+    queries: Mapping[str, Query], events: object, options: Options, manner: Manner
+) -> dict[str, Matches]:
+    """Find the matches of many queries, each as if it were alone, in one pass over the events."""
+    lanes = Sessions(queries, options, manner).lanes
+    if len(lanes) > 1:
+        events = read_once(events)
+    found: dict[str, Matches] = {}
+    for lane in lanes:
+        found |= _find_in_lane(lane, events)
+    return {name: found[name] for name in queries}
+
+
+def _find_in_lane(lane: Lane, events: object) -> dict[str, Matches]:
+    reads = lane.intake.batches(events)
+    live = reads is not None
+    if reads is None:
+        reads = iter([_read_whole(lane, events)])
+    account = Account()
+    pieces: dict[str, list[Piece]] = {name: [] for name in lane.queries}
+    try:
+        prepared = lane.check(next(reads))
+        for step in _steps(lane, prepared, reads, account):
+            for name, some in step.items():
+                pieces[name] += some
+    except UnsupportedError as error:
+        if live:
+            raise _cannot_keep(error) from error
+        # Values that no register can hold: those queries that have them need the definition.
+        manner = lane.manner
+        return {
+            name: find_matches(
+                query,
+                events,
+                lane.options,
+                positions_only=manner.positions_only,
+                budgets=manner.budgets,
+            )
+            for name, query in lane.queries.items()
+        }
+    return {
+        name: Matches(
+            member.shape, iter(pieces[name]), replace(account, tally=member.tally), live=False
+        )
+        for name, member in prepared.members.items()
+    }
+
+
+def _read_whole(lane: Lane, events: object) -> Read:
+    """Read events that are all there; those of streams by their names."""
+    if not isinstance(events, Mapping):
+        return lane.intake.read(events)
+    _check_streams(events, lane.intake.sources)
+    return lane.intake.merge(events)
 
 
 def _refusing(pieces: Iterator[Piece]) -> Iterator[Piece]:
@@ -97,10 +160,14 @@ def _refusing(pieces: Iterator[Piece]) -> Iterator[Piece]:
     try:
         yield from pieces
     except UnsupportedError as error:
-        raise EventError(
-            f"a condition compares values that a stream cannot keep ({error}); pass the events as "
-            "a table instead"
-        ) from error
+        raise _cannot_keep(error) from error
+
+
+def _cannot_keep(error: UnsupportedError) -> EventError:
+    return EventError(
+        f"a condition compares values that a stream cannot keep ({error}); pass the events as a "
+        "table instead"
+    )
 
 
 def _check_streams(events: Mapping[str, object], sources: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ensue.engine.stream import Stream
 from ensue.logic.evaluate import Tally
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
+from ensue.predicates.sharing import Shared, Union
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved as saved_state
 from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
@@ -50,6 +51,13 @@ class Budgets:
         )
 
 
+class Sharing(NamedTuple):
+    """What queries on one stream have in common, on a stretch of it."""
+
+    union: Union
+    shared: Shared
+
+
 @dataclass(slots=True)
 class Fast:
     """The state of a query on a stream: pushed stretch after stretch."""
@@ -70,6 +78,8 @@ class Fast:
     """The clock at the last event."""
     absences: tuple[Absence, ...] = field(init=False)
     """What is evaluated beside, because it must not happen."""
+    begins: int = 0
+    """The position of the first event that this query sees."""
     _strings_kept: int = 0
     _newest: Refined | None = None
     """The last matches, where they tell what is consumed."""
@@ -117,22 +127,27 @@ class Fast:
         for absence in self.absences:
             absence.engine.check(stream)
 
-    def push(self, stream: Stream) -> Outcome:
+    def push(self, stream: Stream, sharing: Sharing | None = None) -> Outcome:
         """Read a stretch of the stream and return the matches it completes."""
-        return Outcome(self.read(stream)) if len(stream.times) else NOTHING
+        return Outcome(self.read(stream, sharing)) if len(stream.times) else NOTHING
 
-    def read(self, stream: Stream) -> Findings:
+    def read(self, stream: Stream, sharing: Sharing | None = None) -> Findings:
         """Find the matches that a stretch of the stream completes."""
         self._consume()
         for absence in self.absences:
             absence.engine.check(stream)
         batch = Batch(stream.table, stream.types, self.tally)
+        if sharing is not None:
+            batch = sharing.shared.batch
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch)
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
-        keys, opens = read_keys(self.keys, stream, openings=self._asks_start)
-        symbols = self.alphabet.read(batch, read_streams(stream), opens)
+        keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
+        if sharing is None:
+            symbols = self.alphabet.read(batch, read_streams(stream), opens)
+        else:
+            symbols = sharing.union.symbols(self.alphabet, sharing.shared, opens)
         clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
         found = self.evaluator.push(
             symbols,
@@ -199,8 +214,16 @@ class Fast:
             counts = self.keys.counters()
         self.evaluator.compact(self.now, counts)
 
-    def needed(self) -> np.ndarray:
-        """Return all positions that partial matches refer to."""
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream."""
+        self.begins = position
+        for absence in self.absences:
+            absence.engine.begin_at(position)
+
+    def needed(self) -> np.ndarray | None:
+        """Return all positions that partial matches refer to; None: all from the first."""
+        if self.absences:
+            return None
         self.compact()
         return self.evaluator.positions()
 
@@ -212,7 +235,7 @@ class Fast:
             self._settle_keys(self.keys)
             self.compact()
         self.encoder.keep(self.evaluator.held())
-        saved = {"now": self.now, **saved_state.save(self.evaluator)}
+        saved = {"now": self.now, "begins": self.begins, **saved_state.save(self.evaluator)}
         saved |= below("encoder", self.encoder.save())
         self._consume()
         saved["consumed"] = np.array(list(self._consumed.items()), np.int64).reshape(-1, 2)
@@ -222,7 +245,7 @@ class Fast:
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from partial matches that were saved."""
-        self.now = saved["now"]
+        self.now, self.begins = saved["now"], saved["begins"]
         self.encoder.load(part(saved, "encoder"))
         if self.keys is not None:
             self.keys.load(part(saved, "keys"))

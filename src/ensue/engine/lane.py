@@ -14,16 +14,19 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.engine.block import below, part
-from ensue.engine.fast import Budgets
+from ensue.engine.fast import Budgets, Fast, Sharing
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Aside, Intake, Read
 from ensue.engine.piece import Piece, Shape
 from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
+from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Options, Stream, column_at
 from ensue.logic.evaluate import Tally
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.sharing import Union
 from ensue.predicates.vectors import UnsupportedError
 
 
@@ -49,6 +52,8 @@ class Member:
     shape: Shape
     recogniser: Recogniser
     tally: Tally
+    columns: Loaded
+    """No rows, but the columns that it was bound to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +84,16 @@ class Lane:
     options: Options
     manner: Manner
     lenient: bool = False
+    careful: bool = False
+    """Look at all values before anything changes, because other lanes read the same push."""
     intake: Intake = field(init=False)
     feed: Feed | None = None
     members: dict[str, Member] = field(default_factory=dict)
-    bound_to: Loaded | None = None
-    """No rows, but the columns that the queries were bound to."""
     store: Store = field(default_factory=Store)
+    tally: Tally = field(default_factory=Tally)
+    """NULLs from what queries share."""
+    _union: Union | None = None
+    """The predicates of all queries, where there are several."""
 
     def __post_init__(self) -> None:
         one = next(iter(self.queries.values()))
@@ -104,7 +113,7 @@ class Lane:
         if self.lenient:
             read = self._without_unsupported(read, feed, members)
         checked = feed.check(read.loaded, first_row)
-        if feed.waits or len(members) > 1:
+        if feed.waits or self.careful or len(members) > 1:
             stretch = feed.stretch(checked)
             for member in members.values():
                 member.recogniser.check(stretch)
@@ -131,6 +140,7 @@ class Lane:
                 exact=manner.exact,
             ),
             tally,
+            loaded.columns_only(),
         )
 
     def _new_feed(self, members: Mapping[str, Member]) -> Feed:
@@ -173,8 +183,6 @@ class Lane:
                 name: [Piece(member.shape, lambda: empty, *NOTHING)]
                 for name, member in prepared.members.items()
             }
-        if self.feed is None:
-            self.bound_to = prepared.read.loaded.take(np.zeros(0, np.int64))
         self.feed, self.members = prepared.feed, prepared.members
         feed = self.feed
         self.intake.keep(prepared.read)
@@ -205,8 +213,12 @@ class Lane:
         """Let all queries read the next stretch, and know how far time has come."""
         found: dict[str, list[Piece]] = {}
         outcomes: dict[str, list[Outcome]] = {}
+        sharing = self._shared(stretch)
         for name, member in self.members.items():
-            outcomes[name] = [member.recogniser.push(stretch)]
+            if sharing is not None and isinstance(member.recogniser, Fast):
+                outcomes[name] = [member.recogniser.push(stretch, sharing)]
+            else:
+                outcomes[name] = [member.recogniser.push(stretch)]
             if watermark is not None:
                 later = member.recogniser.advance(watermark)
                 if later:
@@ -216,6 +228,35 @@ class Lane:
             found[name] = [self._piece(member, outcome) for outcome in outcomes[name]]
         self._forget(stretch.first + len(stretch.times))
         return found
+
+    def _shared(self, stretch: Stream) -> Sharing | None:
+        """Answer the predicates of all queries about a stretch, each once."""
+        every = [member.recogniser for member in self.members.values()]
+        fast = [each for each in every if isinstance(each, Fast)]
+        if len(fast) < 2 or not len(stretch.times):
+            return None
+        if self._union is None:
+            self._union = Union(each.alphabet for each in fast)
+        batch = Batch(stretch.table, stretch.types, self.tally)
+        return Sharing(self._union, self._union.read(batch, read_streams(stretch)))
+
+    def add(self, name: str, query: Query) -> None:
+        """Let one more query read the stream from here on."""
+        if self.feed is not None:
+            fields = pa.schema(list(self.intake.fields.items()))
+            types = pa.chunked_array([], pa.string())
+            known = next(iter(self.members.values())).columns.closed if self.members else False
+            member = self._member(query, Loaded(fields.empty_table(), known, types, None))
+            member.recogniser.begin_at(self.feed.next_position)
+            self.members[name] = member
+        self.queries[name] = query
+        self._union = None
+
+    def remove(self, name: str) -> None:
+        """Let a query go, and what is kept for it."""
+        del self.queries[name]
+        self.members.pop(name, None)
+        self._union = None
 
     def _piece(self, member: Member, outcome: Outcome) -> Piece:
         if outcome:
@@ -245,17 +286,18 @@ class Lane:
 
     def save(self) -> dict[str, Any]:
         """Write down the state of all queries, and what they share."""
-        if self.feed is None or self.bound_to is None:
+        if self.feed is None:
             return {}
         fields = pa.schema(list(self.intake.fields.items()))
-        saved = {
+        saved: dict[str, Any] = {
             "names": tuple(self.members),
             "fields": fields.empty_table(),
-            "bound_to": self.bound_to.table,
-            "closed": self.bound_to.closed,
+            "nulls": self.tally.nulls,
             **below("feed", self.feed.save()),
         }
         for number, member in enumerate(self.members.values()):
+            saved[f"{number}/columns"] = member.columns.table
+            saved[f"{number}/closed"] = member.columns.closed
             saved[f"{number}/nulls"] = member.tally.nulls
             saved |= below(str(number), member.recogniser.save())
         # After the queries, which may have let go of something.
@@ -265,18 +307,21 @@ class Lane:
         """Take over a state that was saved; ValueError where it cannot be one of these queries."""
         if not saved:
             return
-        table = saved["bound_to"]
-        types = pa.chunked_array([], pa.string())
-        self.bound_to = Loaded(table, saved["closed"], types, None)
-        self.members = self._bind(self.bound_to)
-        if tuple(self.members) != saved["names"]:
+        if tuple(self.queries) != saved["names"]:
             raise ValueError("it has other queries")
+        types = pa.chunked_array([], pa.string())
+        for number, (name, query) in enumerate(self.queries.items()):
+            columns = saved[f"{number}/columns"]
+            self.members[name] = self._member(
+                query, Loaded(columns, saved[f"{number}/closed"], types, None)
+            )
         self.intake.fields = {field.name: field.type for field in saved["fields"].schema}
         feed = self.feed = self._new_feed(self.members)
         kind = pa.null()
         if feed.time_path is not None:
             kind = column_at(saved["fields"], feed.time_path).type
         feed.load(part(saved, "feed"), kind)
+        self.tally.nulls = saved["nulls"]
         self.store.load(part(saved, "store"), feed.time_path)
         for number, member in enumerate(self.members.values()):
             member.tally.nulls = saved[f"{number}/nulls"]

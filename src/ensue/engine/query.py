@@ -21,6 +21,7 @@ from ensue.logic.build import to_formula
 
 if TYPE_CHECKING:
     from ensue.automata.draw import Drawing
+    from ensue.engine.many import Sessions
     from ensue.engine.match import Matches
     from ensue.engine.session import Session
 
@@ -139,6 +140,7 @@ class Query:
         on_error: Literal["raise", "aside"] | None = None,
         max_states: int | None = None,
         max_bytes: int | None = None,
+        max_configurations: int | None = None,
     ) -> Session:
         """Go on from the snapshot of a session of this query, as if nothing had been between.
 
@@ -147,7 +149,8 @@ class Query:
         """
         from ensue.engine.session import Session
 
-        return Session.resume(self, snapshot, on_error, max_states, max_bytes)
+        budgets = {"states": max_states, "bytes": max_bytes, "configurations": max_configurations}
+        return Session.resume(self, snapshot, on_error, **budgets)
 
     def explain(self) -> str:
         """Tell what the query becomes and what that means for its cost."""
@@ -215,12 +218,12 @@ def run(text: str, events: object, *args: Any, **options: Any) -> Matches: ...
 
 @overload
 def run(
-    text: Mapping[str, str], events: object, *args: Any, **options: Any
+    text: Mapping[str, str | Query], events: object, *args: Any, **options: Any
 ) -> dict[str, Matches]: ...
 
 
 def run(
-    text: str | Mapping[str, str],
+    text: str | Mapping[str, str | Query],
     events: object,
     type: str = "type",
     time: str | None = None,
@@ -238,7 +241,8 @@ def run(
 ) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
 
-    With {name: text} all the queries are compiled before the events are read, once for all.
+    With {name: text} all the queries are compiled before the events are read, once for all, and
+    share what they can: each distinct predicate is evaluated once.
 
     >>> run("SELECT * FROM S WHERE A ; B", [{"type": "A"}, {"type": "B"}]).count
     1
@@ -252,8 +256,72 @@ def run(
     }
     if isinstance(text, str):
         return compile(text, schema, params).run(events, *options, **budgets)
-    from ensue.engine.stream import read_once
+    from ensue.engine.evaluation import find_all
+    from ensue.engine.fast import Budgets
+    from ensue.engine.lane import Manner
+    from ensue.engine.stream import Options
 
-    queries = {name: compile(each, schema, params, name=name) for name, each in text.items()}
-    table = read_once(events)
-    return {name: query.run(table, *options, **budgets) for name, query in queries.items()}
+    queries = _compiled(text, schema, params)
+    limits = Budgets.of(max_states, max_bytes, max_configurations)
+    manner = Manner(_positions_only(output), limits)
+    return find_all(queries, events, Options(*options[:5]), manner)
+
+
+def open(
+    queries: Mapping[str, str | Query],
+    type: str = "type",
+    time: str | None = None,
+    time_unit: str | None = None,
+    tiebreak: str | None = None,
+    lateness: int | str | timedelta | None = None,
+    output: Output = "bindings",
+    *,
+    schema: object = None,
+    params: Mapping[str, Any] | None = None,
+    on_error: Literal["raise", "aside"] = "raise",
+    max_states: int | None = None,
+    max_bytes: int | None = None,
+    max_configurations: int | None = None,
+) -> Sessions:
+    """Open a session of many queries: every push is read once for all of them.
+
+    >>> session = open({"pairs": "SELECT * FROM S WHERE A ; B", "ends": "SELECT * FROM S WHERE B"})
+    >>> session.push([{"type": "A"}, {"type": "B"}])
+    {'pairs': Matches(1), 'ends': Matches(1)}
+    """
+    from ensue.engine.fast import Budgets
+    from ensue.engine.lane import Manner
+    from ensue.engine.many import Sessions
+    from ensue.engine.stream import Options
+
+    options = Options(type, time, time_unit, tiebreak, lateness)
+    limits = Budgets.of(max_states, max_bytes, max_configurations)
+    manner = Manner(_positions_only(output), limits)
+    return Sessions(_compiled(queries, schema, params), options, manner, on_error)
+
+
+def resume(
+    queries: Mapping[str, str | Query],
+    snapshot: bytes,
+    *,
+    schema: object = None,
+    params: Mapping[str, Any] | None = None,
+    on_error: Literal["raise", "aside"] | None = None,
+    max_states: int | None = None,
+    max_bytes: int | None = None,
+    max_configurations: int | None = None,
+) -> Sessions:
+    """Go on from the snapshot of a session of many queries, as if nothing had been between."""
+    from ensue.engine.many import Sessions
+
+    budgets = {"states": max_states, "bytes": max_bytes, "configurations": max_configurations}
+    return Sessions.resume(_compiled(queries, schema, params), snapshot, on_error, **budgets)
+
+
+def _compiled(
+    queries: Mapping[str, str | Query], schema: object, params: Mapping[str, Any] | None
+) -> dict[str, Query]:
+    return {
+        name: each if isinstance(each, Query) else compile(each, schema, params, name=name)
+        for name, each in queries.items()
+    }

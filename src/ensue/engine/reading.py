@@ -14,13 +14,16 @@ _NO_KEYS = np.zeros(0, np.int32)
 
 
 def read_keys(
-    keys: Keys | None, stream: Stream, *, openings: bool
+    keys: Keys | None, stream: Stream, *, openings: bool, begins: int = 0
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the key of each event, and if asked which events open their substream."""
+    """Return the key of each event, and if asked which events open their substream.
+
+    Without keys that is the event at the position where the stream begins.
+    """
     if keys is not None:
         return keys.read(stream.table, openings=openings)
     opens = np.zeros(stream.table.num_rows, bool)
-    opens[:1] = stream.first == 0
+    opens[:1] = stream.first == begins
     return _NO_KEYS, opens
 
 

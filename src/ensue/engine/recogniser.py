@@ -29,6 +29,9 @@ NOTHING = Outcome(Listed([]))
 class Recogniser(Protocol):
     """The state of a query on a stream, pushed stretch after stretch."""
 
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream; before the first push."""
+
     def check(self, stream: Stream) -> None:
         """Raise UnsupportedError for values that `push` could not take; change nothing."""
 

@@ -7,8 +7,8 @@ happened to work something out, so that any process can go on from it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -61,53 +61,66 @@ def _schema(schema: Schema) -> str:
     return f"{attributes(schema.common)} {events} {schema.closed}"
 
 
-def write(kind: str, header: Mapping[str, Any], lanes: Mapping[str, Lane]) -> bytes:
-    """Write a session of one or of many queries."""
-    sections: dict[str, Any] = {"kind": kind, "header": dict(header)}
-    for name, lane in lanes.items():
-        sections |= below(f"lane/{name}", lane.save())
+def write(header: Mapping[str, Any], lanes: Sequence[Lane]) -> bytes:
+    """Write a session."""
+    sections: dict[str, Any] = {"header": dict(header)}
+    for number, lane in enumerate(lanes):
+        sections |= below(f"lane {number}", lane.save())
     return pack(sections)
 
 
-def read(kind: str, block: bytes) -> dict[str, Any]:
-    """Read what `write` wrote of such a session."""
+def read(block: bytes) -> dict[str, Any]:
+    """Read what `write` wrote."""
     sections = unpack(block)
-    if sections.get("kind") != kind:
-        raise SnapshotError(
-            f"this is a snapshot of {_KINDS.get(str(sections.get('kind')), 'something else')}, "
-            f"not of {_KINDS[kind]}"
-        )
+    if not isinstance(sections.get("header"), dict):
+        raise damaged("it does not say what it is of")
     return sections
 
 
-_KINDS = {"session": "a session of one query", "many": "a session of many queries"}
+def damaged(problem: object) -> SnapshotError:
+    """Say that a snapshot is not what it should be."""
+    return SnapshotError(f"this snapshot is damaged: {problem}")
 
 
-def restore(lane: Lane, sections: Mapping[str, Any], name: str) -> None:
+def restore(lane: Lane, sections: Mapping[str, Any], number: int) -> None:
     """Put a fresh lane into the state that was written."""
     try:
-        lane.load(part(sections, f"lane/{name}"))
+        lane.load(part(sections, f"lane {number}"))
     except EnsueError:
         raise
     except _DAMAGES as error:
-        raise SnapshotError(f"this snapshot is damaged: {error}") from error
+        raise damaged(error) from error
 
 
 _DAMAGES = (ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException)
 
 
-def refuse_other(query: Query, header: Mapping[str, Any]) -> None:
-    """Stop at the snapshot of another query."""
-    if header["fingerprint"] != query.fingerprint:
+def refuse_others(queries: Mapping[str, Query], described: Mapping[str, Any]) -> None:
+    """Stop at the snapshot of other queries."""
+    if len(queries) == 1 and len(described) > 1:
+        raise SnapshotError("this is a snapshot of many queries; resume it with ensue.resume()")
+    if queries.keys() != described.keys():
         raise SnapshotError(
-            "this snapshot is of another query; partial matches of one query mean nothing to "
-            f"another. It was: {header['text']}"
+            f"this snapshot is of the queries {_listed(described)}, not of {_listed(queries)}; "
+            "resume it with those, then add, replace and remove"
         )
-    if header["identity"] != identity(query):
-        raise SnapshotError(
-            "this snapshot was taken under another schema; compile the query with the schema it "
-            "had then"
-        )
+    for name, query in queries.items():
+        written = described[name]
+        called = f" '{name}'" if name else ""
+        if written["fingerprint"] != query.fingerprint:
+            raise SnapshotError(
+                f"this snapshot is of another query{called}; partial matches of one query mean "
+                f"nothing to another. It was: {written['text']}"
+            )
+        if written["identity"] != identity(query):
+            raise SnapshotError(
+                f"this snapshot of the query{called} was taken under another schema; compile it "
+                "with the schema it had then"
+            )
+
+
+def _listed(queries: Mapping[str, Any]) -> str:
+    return ", ".join(f"'{name}'" for name in queries) or "none"
 
 
 def describe(query: Query) -> dict[str, Any]:
@@ -115,12 +128,18 @@ def describe(query: Query) -> dict[str, Any]:
     return {"fingerprint": query.fingerprint, "identity": identity(query), "text": str(query)}
 
 
-def manner_of(header: Mapping[str, Any], states: int | None, size: int | None) -> Manner:
+def describe_manner(manner: Manner) -> dict[str, Any]:
+    """Write as plain values how queries are evaluated."""
+    described = asdict(manner)
+    return {name: described[name] for name in described if name not in _INTERNAL}
+
+
+def manner_of(described: Mapping[str, Any], budgets: Mapping[str, int | None]) -> Manner:
     """Return how queries were evaluated, with other budgets where they are given."""
-    kept = Budgets(header["states"], header["bytes"])
-    budgets = replace(
-        kept,
-        states=kept.states if states is None else states,
-        bytes=kept.bytes if size is None else size,
-    )
-    return Manner(header["positions_only"], budgets, exact=header.get("exact", False))
+    kept = dict(described["budgets"])
+    kept |= {name: value for name, value in budgets.items() if value is not None}
+    return Manner(**{**described, "budgets": Budgets(**kept)})
+
+
+_INTERNAL = ("by_definition", "compact_always", "warns")
+"""What only tests ask for."""

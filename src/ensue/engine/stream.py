@@ -104,6 +104,10 @@ class Loaded:
         """Describe the columns."""
         return from_arrow_schema(self.table.schema, closed=self.closed)
 
+    def columns_only(self) -> Loaded:
+        """Return the columns without their rows."""
+        return Loaded(self.table.schema.empty_table(), self.closed, self.types.slice(0, 0), None)
+
     def take(self, rows: np.ndarray) -> Loaded:
         """Choose some rows."""
         streams = None if self.streams is None else self.streams[rows]

@@ -72,20 +72,28 @@ class Alphabet:
 
     def read(self, batch: Batch, streams: Strings | None, first: np.ndarray | None) -> np.ndarray:
         """Return the symbol of every event; `first` marks those that open their substream."""
-        return self.symbols(self._classifier.classes(batch, streams), first)
+        found = self._classifier.classes(batch, streams)
+        assert found is not None
+        return self.symbols(found, first)
 
-    def symbols(self, found: Classes, first: np.ndarray | None) -> np.ndarray:
-        """Return the symbol of every event by the class of each."""
-        numbers = np.array([self._number(bits) for bits in found.bits], np.int32)
-        symbols: np.ndarray = numbers[found.numbers]
+    def symbols(
+        self, found: Classes, first: np.ndarray | None, places: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the symbol of every event by the class of each.
+
+        With `places`, found.bits has different ones only, and the bits of class c are those
+        at places[c].
+        """
+        by_class = np.array([self._number(bits) for bits in found.bits], np.int32)
+        if places is not None:
+            by_class = by_class[places]
+        symbols: np.ndarray = by_class[found.numbers]
         if self._start:
             assert first is not None
-            opening = {
-                number: self._number(found.bits[number] | self._start)
-                for number in np.unique(found.numbers[first]).tolist()
-            }
             for row in np.flatnonzero(first):
-                symbols[row] = opening[int(found.numbers[row])]
+                number = found.numbers[row]
+                bits = found.bits[number if places is None else places[number]]
+                symbols[row] = self._number(bits | self._start)
         return symbols
 
     def recall(self, bits: Sequence[int]) -> None:
@@ -111,14 +119,21 @@ class Classifier:
     _answers: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
     """By column (None: the type), the bits of values that were answered before."""
 
-    def classes(self, batch: Batch, streams: Strings | None) -> Classes:
-        """Return a class for every event, and the bits of the predicates that hold there."""
+    def classes(
+        self, batch: Batch, streams: Strings | None, most: int | None = None
+    ) -> Classes | None:
+        """Return a class for every event, and the bits of the predicates that hold there.
+
+        None: there would be more classes than `most`.
+        """
         groups = self._grouped(batch)
         if batch.length <= _SMALL:
             return self._one_by_one(batch, streams, groups)
         found = Classes(np.zeros(batch.length, np.int32), [0])
         for classes in self._each(batch, streams, groups):
             found = _joined(found, classes)
+            if most is not None and len(found.bits) > most:
+                return None
         return found
 
     def _grouped(self, batch: Batch) -> Groups:
