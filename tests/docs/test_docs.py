@@ -154,7 +154,9 @@ def test_precedence_is_as_in_the_tables(written: str, read: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [PAGES[1], ERRORS, ROOT / "docs" / "testing.md"], ids=lambda page: page.name
+    "page",
+    [PAGES[1], ERRORS, *(ROOT / "docs" / each for each in ("testing.md", "running.md"))],
+    ids=lambda page: page.name,
 )
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]*)\)", page.read_text(encoding="utf-8")):

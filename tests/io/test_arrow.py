@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -81,3 +82,15 @@ def test_a_truncated_arrow_stream_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events.arrow"
     path.write_bytes(buffer.getvalue()[:-300])
     assert complaint(path).startswith(f"{path}: cannot be read any further")
+
+
+def test_a_parquet_file_that_was_read_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    size = 1 << 20
+    numbers = pa.table({"a": np.random.default_rng(0).integers(0, 2**62, size)})
+    pq.write_table(numbers, path, row_group_size=size // 32)
+    del numbers
+    before = pa.total_allocated_bytes()
+    for _ in open_events(path).batches:
+        most = pa.total_allocated_bytes() - before
+    assert most < path.stat().st_size // 2

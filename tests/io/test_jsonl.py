@@ -47,6 +47,18 @@ def test_json_lines_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.Monke
         next(source.batches)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [['{"a": 1},{"a": 2}', '{"b": [{}', "{}]}"], ['{"b": [{"c": 1}', '{"c": 2}]}', "{},{}"]],
+)
+def test_what_only_all_lines_together_make_json_of_is_an_error(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    assert complaint(path).startswith(f"{path}, line 1: not JSON")
+
+
 def test_an_empty_json_file_has_no_events(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text("\n")

@@ -63,7 +63,8 @@ def _parquet_batches(path: Path, names: list[str], skip: int) -> Iterator[pa.Rec
     """Read the rows of a file but for the first ones; whole row groups of these are not read."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    # With pre_buffer, which is the default, Arrow keeps all of the file that it has read.
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
         metadata = file.metadata
         ends = list(accumulate(metadata.row_group(i).num_rows for i in range(file.num_row_groups)))
         groups = [group for group, end in enumerate(ends) if end > skip]
