@@ -248,11 +248,12 @@ class PatternBinder:
                 return None, Type.UNKNOWN
         return (
             Column(column.name.text, function, names[0], names[1:]),
-            _aggregate_type(function, kind),
+            aggregate_type(function, kind),
         )
 
 
-def _aggregate_type(function: str, kind: Type) -> Type:
+def aggregate_type(function: str, kind: Type) -> Type:
+    """Return the type of an aggregate of values of some type."""
     if function == "count":
         return Type.INT
     if function in ("avg", "stddev"):

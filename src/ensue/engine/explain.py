@@ -8,7 +8,7 @@ from ensue.analysis.types import Type
 from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
-from ensue.engine.refine import peel
+from ensue.engine.chain import take_off
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
@@ -64,7 +64,7 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
 
 def _core(formula: Formula) -> Formula:
     """Return what is left of a formula for its automaton."""
-    return formula if is_unary(formula) else peel(formula)[0]
+    return take_off(formula)[0]
 
 
 def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:

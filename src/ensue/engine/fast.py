@@ -13,7 +13,9 @@ from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
 from ensue.engine.absence import Absence
+from ensue.engine.aggregating import Aggregating, type_of
 from ensue.engine.block import below, part
+from ensue.engine.chain import adds_only
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.keys import Keys
 from ensue.engine.reading import read_clocks, read_keys, read_streams
@@ -94,7 +96,7 @@ class Fast:
             Table(Determined(self.compiled, self.budgets.states)),
             window=-1 if bound.window is None else bound.window.size,
             consume="NONE" if self._consumes_late else consumption(bound),
-            limit=-1 if bound.limit is None or self.refinement is not None else bound.limit,
+            limit=-1 if bound.limit is None or self._refines else bound.limit,
             registers=self.compiled.plan.registers,
             most_bytes=self.budgets.bytes,
             most_configurations=self.budgets.configurations,
@@ -106,6 +108,19 @@ class Fast:
             Absence(Fast(each, alone, self.budgets, self.tally, compact_always=self.compact_always))
             for each in self.compiled.absent
         )
+
+    @property
+    def _columnar(self) -> bool:
+        """Whether what is left to do on enumeration is done on columns."""
+        refinement = self.refinement
+        return refinement is not None and refinement.columnar and not self.compiled.hides
+
+    @property
+    def _refines(self) -> bool:
+        """Whether a match of the automaton may be none in the end."""
+        if self.refinement is None:
+            return False
+        return not (self._columnar and adds_only(self.refinement.operators))
 
     @property
     def _consumes_late(self) -> bool:
@@ -168,6 +183,9 @@ class Fast:
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
         if self.refinement is None:
             return listed
+        if self._columnar:
+            operators, limit = self.refinement.operators, self.refinement.limit
+            return Aggregating(listed, operators, limit, type_of(self.bound), self.tally)
         oldest = self.first_needed(stream.first)
         barriers = tuple(each.push(stream, keys, oldest) for each in self.absences)
         refined = Refined(listed, self.refinement, self.tally, self._consumed, barriers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,10 @@ class Columns:
     end: np.ndarray
     bound: dict[str, pa.ListArray]
     """Positions for each variable; under '' those bound to any."""
+    computed: Mapping[str, Mapping[str, pa.Array]] | None = None
+    """Computed columns by variable, where every match has one such event; None: not as columns."""
+    listed: Callable[[], list[Found]] | None = None
+    """Gives the same matches one by one."""
 
 
 class Findings(Protocol):
@@ -69,6 +73,7 @@ class Listed:
                 )
                 for name in variables
             },
+            listed=lambda: self.found,
         )
 
 

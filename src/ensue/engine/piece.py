@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.types import Type
+from ensue.engine.aggregating import Aggregating
 from ensue.engine.convert import arrow_type, python_value
 from ensue.engine.findings import Columns, Findings
 from ensue.engine.ordinals import ordinals
@@ -151,7 +152,7 @@ class Piece:
     totals: Sequence[Row] | Summed = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.findings, Refined):
+        if isinstance(self.findings, Refined | Aggregating):
             self.findings.events = self.events
 
     @cached_property
@@ -209,17 +210,18 @@ class Piece:
         names = [""] if self.shape.positions_only else list(self.shape.variables)
         for found in self.findings.columns(names):
             table = self._table(found, events)
-            yield found, self._with_computed(table) if self.shape.computed else table
+            yield found, self._with_computed(table, found) if self.shape.computed else table
 
     def empty_table(self, *, events: bool) -> pa.Table:
         """Give a table of no matches, with all its columns."""
         if self.shape.totals is not None:
             return self._totals_table(self._no_totals(self.shape.totals))
         names = [""] if self.shape.positions_only else list(self.shape.variables)
-        no_lists = pa.array([], pa.list_(pa.int64()))
-        none = Columns(_NO_POSITIONS, _NO_POSITIONS, dict.fromkeys(names, no_lists))
+        no_list = pa.array([], pa.list_(pa.int64()))
+        no_lists = dict.fromkeys(names, no_list)
+        none = Columns(_NO_POSITIONS, _NO_POSITIONS, no_lists, listed=list)
         table = self._table(none, events)
-        return self._with_computed(table) if self.shape.computed else table
+        return self._with_computed(table, none) if self.shape.computed else table
 
     def _table(self, found: Columns, events: bool) -> pa.Table:
         columns: dict[str, Any] = {
@@ -236,9 +238,12 @@ class Piece:
             columns[_free(name, columns)] = self.structs(lists, paths) if events else lists
         return pa.table(columns)
 
-    def _with_computed(self, table: pa.Table) -> pa.Table:
+    def _with_computed(self, table: pa.Table, found: Columns) -> pa.Table:
         """Add computed events as lists of structs, and SELECT's columns as columns."""
-        matches = [Match(found, self) for found in self.findings]
+        if found.computed is not None:
+            return self._with_columns(table, found.computed)
+        assert found.listed is not None
+        matches = [Match(each, self) for each in found.listed()]
         for name, types in self.shape.computed.items():
             rows = [match.computed(name or None) for match in matches]
             kinds = {column: arrow_type(kind) for column, kind in types.items()}
@@ -248,6 +253,22 @@ class Piece:
                     table = table.append_column(_free(column, table.column_names), values)
             else:
                 lists = pa.array(rows, pa.list_(pa.struct(list(kinds.items()))))
+                table = table.append_column(_free(name, table.column_names), lists)
+        return table
+
+    def _with_columns(
+        self, table: pa.Table, computed: Mapping[str, Mapping[str, pa.Array]]
+    ) -> pa.Table:
+        """Do so where every match has one of each, and they are columns already."""
+        for name, types in self.shape.computed.items():
+            arrays = {column: computed[name][column] for column in types}
+            if name == SELECTED:
+                for column, values in arrays.items():
+                    table = table.append_column(_free(column, table.column_names), values)
+            else:
+                structs = pa.StructArray.from_arrays(list(arrays.values()), list(arrays))
+                offsets = pa.array(np.arange(len(structs) + 1, dtype=np.int32))
+                lists = pa.ListArray.from_arrays(offsets, structs)
                 table = table.append_column(_free(name, table.column_names), lists)
         return table
 

@@ -13,17 +13,17 @@ from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.automata.build import Compiled, NotUnaryError, TypeOf, compile_formula
 from ensue.engine import fast
+from ensue.engine.chain import adds_only, take_off
 from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.piece import Shape
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
-from ensue.engine.refine import Refinement, peel
+from ensue.engine.refine import Refinement
 from ensue.engine.stream import Loaded, Options, check_declared, time_path
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
-from ensue.logic.formula import Project, Select, is_unary
 from ensue.logic.reference import Plan
 
 
@@ -64,19 +64,18 @@ def recogniser(
 def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinement | None] | None:
     """Return the machine of a query and what is left to do on enumeration; None: no machine.
 
-    Over conditions between events, projections and strategies at the top are left for later.
+    Aggregates at the top, and over conditions between events projections and strategies, are left
+    for later.
     """
     if bound.totals is not None:
         return None
-    formula = to_formula(bound)
-    operators: tuple[Project | Select, ...] = ()
-    if not is_unary(formula):
-        formula, operators = peel(formula)
-
+    formula, operators = take_off(to_formula(bound))
     try:
         ready = compile_formula(formula, _type_of(bound))
     except NotUnaryError:
         return None
+    if positions_only and adds_only(operators):
+        operators = ()
     refinement = Refinement(
         operators,
         positions_only,
@@ -100,7 +99,7 @@ def countable(bound: BoundQuery, positions_only: bool) -> Compiled | None:
     except NotUnaryError:
         return None
     variables = {column.variable for column in bound.totals.columns}
-    between = ready.plan.instances or ready.plan.deferred
+    between = ready.plan.instances or ready.plan.deferred or ready.plan.intervals
     if between or ready.hides or not variables <= set(ready.variables):
         return None
     if positions_only:

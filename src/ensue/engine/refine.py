@@ -1,9 +1,10 @@
-"""What is decided as matches are enumerated: projection, strategy, LIMIT, deferred conditions.
+"""What is decided as matches are enumerated: operators at the top, LIMIT, deferred conditions.
 
 Over conditions between events, the automaton cannot do it: its runs carry hidden bits, and who
 beats whom depends on values. So the matches of each completing event are gathered as they are
 enumerated. Conditions that no register decides are checked there too, by definition; then it is
-only known there which events complete a match, and so what they consume.
+only known there which events complete a match, and so what they consume. So are aggregates and
+filters on them, unless they are worked out on columns (see aggregating.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from ensue.analysis.expressions import paths_of
 from ensue.automata.registers import Deferred, Interval
 from ensue.engine.absence import Barriers
+from ensue.engine.aggregating import is_columnar
+from ensue.engine.chain import Operator, filters, read_columns
 from ensue.engine.findings import Columns, Enumerated, Listed, Word
 from ensue.engine.stream import Stream
 from ensue.engine.values import to_events
@@ -41,7 +44,7 @@ _BLOCK = 1024
 class Refinement:
     """Operators at the top of a formula, innermost first, and what comes before and after."""
 
-    operators: tuple[f.Project | f.Select, ...]
+    operators: tuple[Operator, ...]
     positions_only: bool
     limit: int | None
     deferred: tuple[Deferred, ...] = ()
@@ -54,29 +57,33 @@ class Refinement:
     @property
     def refuses(self) -> bool:
         """Whether some matches are found to be none."""
-        return bool(self.deferred or self.intervals)
+        return bool(self.deferred or self.intervals) or filters(self.operators)
 
-    def apply(self, matches: set[ComplexEvent]) -> list[ComplexEvent]:
+    @property
+    def columnar(self) -> bool:
+        """Whether all of it can be done on columns of matches."""
+        plain = not (self.positions_only or self.deferred or self.intervals)
+        return plain and self.consume == "NONE" and is_columnar(self.operators)
+
+    def apply(self, matches: set[ComplexEvent], reference: Reference) -> list[ComplexEvent]:
         """Refine the matches of one completing event, the latest start first."""
         for operator in self.operators:
-            if isinstance(operator, f.Project):
-                matches = {projected(c, operator.variables) for c in matches}
-            else:
-                matches = select(matches, operator.strategy)
+            match operator:
+                case f.Project(variables=names):
+                    matches = {projected(c, names) for c in matches}
+                case f.Select(strategy=strategy):
+                    matches = select(matches, strategy)
+                case f.Aggregate():
+                    matches = {reference.aggregated(c, operator) for c in matches}
+                case f.Filter(conditions=conditions):
+                    matches = {
+                        c
+                        for c in matches
+                        if all(reference.satisfies(c, condition) for condition in conditions)
+                    }
         if self.positions_only:
             matches = {support_only(c) for c in matches}
-        return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings)))
-
-
-def peel(formula: f.Formula) -> tuple[f.Formula, tuple[f.Project | f.Select, ...]]:
-    """Take projections and strategies off the top of a formula."""
-    peeled: list[f.Project | f.Select] = []
-    while isinstance(formula, f.Project) or (
-        isinstance(formula, f.Select) and formula.strategy in ("NEXT", "LAST", "MAX")
-    ):
-        peeled.append(formula)
-        formula = formula.formula
-    return formula, tuple(reversed(peeled))
+        return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
 
 
 @dataclass(slots=True)
@@ -151,7 +158,16 @@ class Refined:
         return self._after
 
     def __iter__(self) -> Iterator[Found]:
-        holds = self._conditions()
+        reference = self._reference()
+        deferred = self.refinement.deferred
+
+        def holds(word: Word) -> bool:
+            return self._undisturbed(word) and all(
+                reference.satisfies(ComplexEvent(word.start, word.end, bound), each.condition)
+                for each in deferred
+                for bound in each.rounds(word.labels)
+            )
+
         names = list(enumerate(self.found.variables))
         consumed = dict(self.before)
         consumes = self.refinement.consume
@@ -170,7 +186,7 @@ class Refined:
                 for word in group
                 if holds(word)
             }
-            found = self.refinement.apply(matches)
+            found = self.refinement.apply(matches, reference)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
                 found = [match for match in found if match.start > consumed.get(of, -1)]
@@ -180,23 +196,17 @@ class Refined:
                 yield Found((), match)
         self._after = consumed
 
-    def _conditions(self) -> Callable[[Word], bool]:
-        """Return what checks the deferred conditions of a match."""
-        deferred = self.refinement.deferred
-        if not self.refinement.refuses or not self.found:
-            return lambda _: True
-        assert self.events is not None, "matches are looked at before their events are kept"
+    def _reference(self) -> Reference:
+        """Return what evaluates conditions and aggregates on the events of the matches."""
+        deferred, operators = self.refinement.deferred, self.refinement.operators
         every = (paths_of(read) for each in deferred for read in each.expressions())
-        rows: Any = Rows(self.events, frozenset(path[0] for paths in every for path in paths))
-        reference = Reference(rows, self.tally)
-        return lambda word: (
-            self._undisturbed(word)
-            and all(
-                reference.satisfies(ComplexEvent(word.start, word.end, bound), each.condition)
-                for each in deferred
-                for bound in each.rounds(word.labels)
-            )
-        )
+        read = {path[0] for paths in every for path in paths} | read_columns(operators)
+        rows: Any = Rows(self._view, frozenset(read))
+        return Reference(rows, self.tally)
+
+    def _view(self) -> Stream:
+        assert self.events is not None, "matches are looked at before their events are kept"
+        return self.events()
 
     def _undisturbed(self, word: Word) -> bool:
         """Tell whether nothing happened inside the intervals of a match that must not."""

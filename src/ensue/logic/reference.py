@@ -155,7 +155,7 @@ class Reference:
                     if all(self.satisfies(c, condition) for condition in conditions)
                 }
             case f.Aggregate(formula=inner):
-                return {self._aggregated(c, formula) for c in self.meaning(inner)}
+                return {self.aggregated(c, formula) for c in self.meaning(inner)}
             case f.Project(formula=inner, variables=names):
                 return {projected(c, names) for c in self.meaning(inner)}
             case f.Select(strategy="START") if not self.opens:
@@ -208,7 +208,8 @@ class Reference:
 
     # aggregation
 
-    def _aggregated(self, c: ComplexEvent, formula: f.Aggregate) -> ComplexEvent:
+    def aggregated(self, c: ComplexEvent, formula: f.Aggregate) -> ComplexEvent:
+        """Add the event that an AGGREGATE computes."""
         columns = tuple((column.name, self._total(c, column)) for column in formula.columns)
         event = Computed(formula.place, c.end, columns)
         return ComplexEvent(c.start, c.end, c.bindings, c.computed | {(formula.variable, event)})

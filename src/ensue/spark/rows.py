@@ -77,7 +77,8 @@ def tables(piece: Piece, schema: pa.Schema, begin: int | None = None) -> Iterato
                 continue
         columns = [_keys(piece, path, found.end) for path in piece.shape.partition]
         if piece.shape.computed:
-            ids = [piece.identify(each) for each in piece.findings]
+            assert found.listed is not None
+            ids = [piece.identify(each) for each in found.listed()]
         else:
             ids = namer.ids(found)
         columns += [table.column("start_time"), table.column("end_time"), pa.array(ids)]

@@ -1,0 +1,443 @@
+"""AGGREGATE on enumeration, many matches at a time.
+
+Where only aggregates of stream events, filters on them and projections are left to be applied,
+everything is done on columns: the kernels of runtime/aggregate.py go over the events of each match
+once. Matches that become equal by a projection are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.bound import BoundQuery, Column
+from ensue.analysis.conditions import Each
+from ensue.analysis.expressions import EventType, subexpressions
+from ensue.analysis.patterns import aggregate_type
+from ensue.analysis.types import Type
+from ensue.engine.chain import Operator
+from ensue.engine.convert import arrow_type, arrow_values
+from ensue.engine.findings import Columns, Enumerated
+from ensue.engine.stream import Stream, column_at
+from ensue.logic import formula as f
+from ensue.logic.aggregates import aggregate
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import ComplexEvent, Computed, Found
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.values import python_values
+from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+from ensue.runtime.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
+
+Path = tuple[str, ...]
+_ALL = np.zeros(0, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The values of an attribute by row, as numbers, and how to get back from numbers."""
+
+    values: np.ndarray
+    known: np.ndarray
+    """Where there is one; empty: everywhere."""
+    distinct: list[Any] | None = None
+    """What numbers stand for, where they are ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Computed values of some matches: numbers, or ranks of something else."""
+
+    values: np.ndarray
+    valid: np.ndarray
+    distinct: list[Any] | None = None
+
+    def plain(self) -> list[Any]:
+        """Return the values as the language knows them: instants in nanoseconds."""
+        if self.distinct is not None:
+            known = self.distinct
+            pairs = zip(self.values.tolist(), self.valid.tolist(), strict=True)
+            return [known[rank] if ok else None for rank, ok in pairs]
+        values: list[Any] = self.values.tolist()
+        if self.valid.all():
+            return values
+        return [v if ok else None for v, ok in zip(values, self.valid.tolist(), strict=True)]
+
+    def arrow(self, kind: Type) -> pa.Array:
+        """Return the values as a column of the computed type."""
+        if self.distinct is not None:
+            return pa.array(self.plain(), arrow_type(kind))
+        return arrow_values(self.values, self.valid, kind)
+
+    def raw(self) -> pa.Array:
+        """Return the values as a column for predicates: instants in nanoseconds."""
+        if self.distinct is not None:
+            return pa.array(self.plain())
+        return pa.array(self.values, mask=None if self.valid.all() else ~self.valid)
+
+    def taken(self, rows: np.ndarray) -> Result:
+        """Choose some matches."""
+        return Result(self.values[rows], self.valid[rows], self.distinct)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some matches with what is computed for them."""
+
+    start: np.ndarray
+    end: np.ndarray
+    bound: dict[str, pa.ListArray]
+    computed: dict[str, tuple[int, dict[str, Result]]]
+    """By variable, the place of its AGGREGATE and the columns."""
+
+    def taken(self, rows: np.ndarray) -> Chunk:
+        """Choose some matches."""
+        chosen = pa.array(rows)
+        return Chunk(
+            self.start[rows],
+            self.end[rows],
+            {name: lists.take(chosen) for name, lists in self.bound.items()},
+            {
+                name: (place, {column: each.taken(rows) for column, each in columns.items()})
+                for name, (place, columns) in self.computed.items()
+            },
+        )
+
+    def found(self, names: list[str]) -> list[Found]:
+        """Give the matches one by one, bindings of these variables included."""
+        lists = {name: self.bound[name].to_pylist() for name in names}
+        plain = {
+            name: (place, {column: each.plain() for column, each in columns.items()})
+            for name, (place, columns) in self.computed.items()
+        }
+        found = []
+        for row, (start, end) in enumerate(
+            zip(self.start.tolist(), self.end.tolist(), strict=True)
+        ):
+            bindings = frozenset((name, at) for name, each in lists.items() for at in each[row])
+            computed = frozenset(
+                (
+                    name,
+                    Computed(place, end, tuple((c, values[row]) for c, values in columns.items())),
+                )
+                for name, (place, columns) in plain.items()
+            )
+            found.append(Found((), ComplexEvent(start, end, bindings, computed)))
+        return found
+
+
+def type_of(bound: BoundQuery) -> Callable[[Path], Type]:
+    """Tell the types of the attributes that a query reads."""
+    return lambda path: bound.schema.type_of(path, None) or Type.UNKNOWN
+
+
+def is_columnar(operators: tuple[Operator, ...]) -> bool:
+    """Tell whether operators can be applied to columns of matches."""
+    computed: set[str] = set()
+    for operator in operators:
+        match operator:
+            case f.Aggregate(variable=name, columns=columns):
+                if name in computed or any(each.variable in computed for each in columns):
+                    return False
+                computed.add(name)
+            case f.Filter(conditions=conditions):
+                for each in conditions:
+                    if not isinstance(each, Each) or each.variable not in computed:
+                        return False
+                    if any(isinstance(e, EventType) for e in subexpressions(each.predicate)):
+                        return False
+            case f.Project():
+                pass
+            case _:
+                return False
+    return bool(computed)
+
+
+@dataclass(slots=True)
+class Aggregating:
+    """Matches to which aggregates are added, and which are filtered by them, as they are listed."""
+
+    found: Enumerated
+    operators: tuple[Operator, ...]
+    limit: int | None
+    type_of: Callable[[Path], Type]
+    tally: Tally = field(default_factory=Tally)
+    events: Callable[[], Stream] | None = None
+    """The events of the matches, once they are kept somewhere."""
+    _sources: dict[Path, Source] = field(default_factory=dict)
+    _stream: Stream | None = None
+    _count: int | None = None
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether every match of the automaton is one match in the end."""
+        return all(isinstance(each, f.Aggregate) for each in self.operators)
+
+    @property
+    def count(self) -> int:
+        if self._count is None:
+            if self._keeps_all:
+                self._count = self.found.count
+            else:
+                self._count = sum(len(chunk.start) for chunk in self._chunks(self._variables))
+        return self._count
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any; as long as their events are unknown, whether it may be."""
+        filtered = any(isinstance(each, f.Filter) for each in self.operators)
+        if not filtered or self.events is None:
+            return bool(self.found)
+        return any(len(chunk.start) for chunk in self._chunks(self._variables))
+
+    def __iter__(self) -> Iterator[Found]:
+        names = self._variables
+        for chunk in self._chunks(names):
+            yield from chunk.found(names)
+
+    def columns(self, variables: list[str]) -> Iterator[Columns]:
+        every = list(dict.fromkeys([*variables, *([] if self._keeps_all else self._variables)]))
+        names = self._variables
+        for chunk in self._chunks(every):
+            computed = {
+                name: {
+                    column: each.arrow(self._type(name, column)) for column, each in columns.items()
+                }
+                for name, (_, columns) in chunk.computed.items()
+            }
+
+            def listed(chunk: Chunk = chunk) -> list[Found]:
+                return chunk.found([name for name in names if name in chunk.bound])
+
+            yield Columns(chunk.start, chunk.end, chunk.bound, computed, listed)
+
+    @property
+    def _variables(self) -> list[str]:
+        """The variables that matches have in the end."""
+        names = set(self.found.variables)
+        for operator in self.operators:
+            if isinstance(operator, f.Project):
+                names &= operator.variables
+        return [name for name in self.found.variables if name in names]
+
+    def _type(self, variable: str, name: str) -> Type:
+        for operator in self.operators:
+            if isinstance(operator, f.Aggregate) and operator.variable == variable:
+                for column in operator.columns:
+                    if column.name == name:
+                        kind = Type.UNKNOWN if column.path is None else self.type_of(column.path)
+                        return aggregate_type(column.function, kind)
+        raise AssertionError(name)
+
+    # chunks
+
+    def _chunks(self, variables: list[str]) -> Iterator[Chunk]:
+        """List matches and apply the operators, those of one completing event together."""
+        if self._keeps_all:
+            yield from map(self._applied, self._listed(variables))
+            return
+        waiting: list[Chunk] = []
+        for chunk in map(self._applied, self._listed(variables)):
+            if not len(chunk.start):
+                continue
+            opens = int(np.searchsorted(chunk.end, chunk.end[-1]))
+            if opens or (waiting and waiting[-1].end[-1] != chunk.end[0]):
+                rows = np.arange(opens)
+                done = [*waiting, chunk.taken(rows)] if opens else waiting
+                yield self._settled(_joined(done))
+                waiting = []
+                chunk = chunk.taken(np.arange(opens, len(chunk.start))) if opens else chunk
+            waiting.append(chunk)
+        if waiting:
+            yield self._settled(_joined(waiting))
+
+    def _listed(self, variables: list[str]) -> Iterator[Chunk]:
+        wanted = [
+            column.variable
+            for operator in self.operators
+            if isinstance(operator, f.Aggregate)
+            for column in operator.columns
+        ]
+        for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
+            yield Chunk(columns.start, columns.end, dict(columns.bound), {})
+
+    def _applied(self, chunk: Chunk) -> Chunk:
+        for operator in self.operators:
+            match operator:
+                case f.Aggregate(variable=name, columns=columns, place=place):
+                    results = {each.name: self._result(each, chunk) for each in columns}
+                    chunk.computed[name] = (place, results)
+                case f.Filter(conditions=conditions):
+                    kept = np.ones(len(chunk.start), bool)
+                    for condition in conditions:
+                        assert isinstance(condition, Each)
+                        _, results = chunk.computed[condition.variable]
+                        kept &= self._holds(condition, results, len(kept))
+                    if not kept.all():
+                        chunk = chunk.taken(np.flatnonzero(kept))
+                case f.Project(variables=names):
+                    chunk.computed = {n: each for n, each in chunk.computed.items() if n in names}
+                case f.Select():
+                    raise AssertionError(operator)
+        return chunk
+
+    def _holds(self, condition: Each, results: Mapping[str, Result], count: int) -> np.ndarray:
+        table = pa.table({name: each.raw() for name, each in results.items()})
+        types = pa.chunked_array([pa.nulls(count, pa.string())])
+        return Batch(table, types, self.tally).holds(condition.predicate)
+
+    def _settled(self, chunk: Chunk) -> Chunk:
+        """Let equal matches be one, the latest start of each end come first, and LIMIT cut."""
+        order = np.lexsort((-chunk.start, chunk.end))
+        if any(isinstance(each, f.Project) for each in self.operators):
+            order = order[_first_of_equal(chunk, order, self._variables)]
+        if self.limit is not None:
+            ends = chunk.end[order]
+            rank = np.arange(len(order)) - np.searchsorted(ends, ends)
+            order = order[rank < self.limit]
+        return chunk.taken(order)
+
+    # aggregates
+
+    def _result(self, column: Column, chunk: Chunk) -> Result:
+        lists = chunk.bound[column.variable]
+        offsets = lists.offsets.to_numpy()
+        if column.path is None:
+            return Result(np.diff(offsets).astype(np.int64), np.ones(len(lists), bool))
+        if self._stream is None:
+            assert self.events is not None, "matches are looked at before their events are kept"
+            self._stream = self.events()
+        stream = self._stream
+        source = self._source(stream, column)
+        rows = stream.rows_at(lists.values.to_numpy())
+        count = len(lists)
+        state = np.zeros(count, np.int8)
+        real = np.zeros(count, np.float64)
+        code = CODES[column.function]
+        found: np.ndarray = real
+        with np.errstate(all="ignore"):
+            if source.values.dtype == np.float64:
+                fold_real(source.values, source.known, offsets, rows, code, real, state)
+                found = real.astype(np.int64) if code == COUNT else real
+            else:
+                whole = np.zeros(count, np.int64)
+                fold_whole(source.values, source.known, offsets, rows, code, whole, real, state)
+                found = real if column.function == "avg" else whole
+        valid = (state != NONE) & (state != LOST)
+        lost = int(np.count_nonzero(state == LOST))
+        for match in np.flatnonzero(state == HARD).tolist():
+            own = rows[offsets[match] : offsets[match + 1]]
+            values = source.values[own]
+            if len(source.known):
+                values = values[source.known[own]]
+            exact: Any = aggregate(column.function, values.tolist())
+            valid[match] = exact is not None
+            lost += exact is None
+            found[match] = 0.0 if exact is None else exact
+        self.tally.nulls += lost
+        return Result(found, valid, None if code == COUNT else source.distinct)
+
+    def _source(self, stream: Stream, column: Column) -> Source:
+        """Return the values of an attribute, as doubles where the function asks for doubles."""
+        assert column.path is not None
+        as_double = column.function == "stddev"
+        known = self._sources.get(column.path)
+        if known is None:
+            known = self._sources[column.path] = _source_of(stream, column.path)
+        if known.distinct is not None and column.function in ("sum", "avg", "range", "stddev"):
+            # Decimals are computed as doubles.
+            doubles = np.array([float(each) for each in known.distinct] or [0.0])
+            return Source(doubles[known.values], known.known)
+        if as_double and known.values.dtype != np.float64:
+            return Source(known.values.astype(np.float64), known.known)
+        return known
+
+
+def _source_of(stream: Stream, path: Path) -> Source:
+    batch = Batch(stream.table, stream.types)
+    try:
+        vector = batch.vector(path)
+    except UnsupportedError:
+        vector = None
+    if isinstance(vector, Numbers):
+        values = vector.values
+        if values.dtype == np.bool_:
+            return Source(values.astype(np.int64), _known(vector.valid), [False, True])
+        return Source(np.ascontiguousarray(values), _known(vector.valid))
+    if isinstance(vector, Strings):
+        texts = vector.distinct.to_pylist()[:-1]
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        ranks = np.zeros(len(texts) + 1, np.int64)
+        ranks[order] = np.arange(len(texts))
+        return Source(
+            ranks[vector.codes],
+            _known(vector.codes != len(texts)),
+            [texts[number] for number in order] or [""],
+        )
+    plain = python_values(column_at(stream.table, path))
+    distinct = sorted({value for value in plain if value is not None})
+    place = {value: rank for rank, value in enumerate(distinct)}
+    return Source(
+        np.array([place.get(value, 0) for value in plain], np.int64),
+        _known(np.array([value is not None for value in plain], bool)),
+        distinct or [0],
+    )
+
+
+def _known(valid: np.ndarray | None) -> np.ndarray:
+    return _ALL if valid is None or valid.all() else valid
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    """Put chunks together."""
+    if len(chunks) == 1:
+        return chunks[0]
+    one = chunks[0]
+    return Chunk(
+        np.concatenate([each.start for each in chunks]),
+        np.concatenate([each.end for each in chunks]),
+        {name: pa.concat_arrays([each.bound[name] for each in chunks]) for name in one.bound},
+        {
+            name: (
+                place,
+                {
+                    column: Result(
+                        np.concatenate([c.computed[name][1][column].values for c in chunks]),
+                        np.concatenate([c.computed[name][1][column].valid for c in chunks]),
+                        result.distinct,
+                    )
+                    for column, result in columns.items()
+                },
+            )
+            for name, (place, columns) in one.computed.items()
+        },
+    )
+
+
+def _first_of_equal(chunk: Chunk, order: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return where, in this order, matches stand that are equal to none before."""
+    keys = [chunk.end, chunk.start]
+    for name in names:
+        codes = pc.dictionary_encode(_texts(chunk.bound[name])).indices.to_numpy()
+        keys.append(codes)
+    for _, columns in chunk.computed.values():
+        for result in columns.values():
+            values = np.where(result.valid, result.values, 0)
+            if values.dtype == np.float64:
+                values = (values + 0.0).view(np.int64)
+            keys += [values, result.valid]
+    table = np.stack([np.asarray(key)[order].astype(np.int64) for key in keys], axis=1)
+    _, first = np.unique(table, axis=0, return_index=True)
+    kept: np.ndarray = np.sort(first)
+    return kept
+
+
+def _texts(lists: pa.ListArray) -> pa.Array:
+    """Write lists of positions as bytes, so that equal ones can be told."""
+    offsets = lists.offsets.to_numpy().astype(np.int64) * 8
+    data = np.ascontiguousarray(lists.values.to_numpy().astype(np.int64))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)

@@ -1,0 +1,157 @@
+"""The operators at the top of a formula that are applied as matches are enumerated.
+
+AGGREGATE adds to a match and takes nothing from it, so whatever does not look at what it adds is
+moved below it, to be decided by the automaton: filters on events of the stream, START, and the
+strategies, which compare supports. What is left above is done on enumeration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
+from ensue.analysis.expressions import paths_of
+from ensue.logic import formula as f
+
+Operator = f.Project | f.Select | f.Aggregate | f.Filter
+
+
+def take_off(formula: f.Formula) -> tuple[f.Formula, tuple[Operator, ...]]:
+    """Split a formula into what an automaton decides, and operators on its matches.
+
+    The operators come innermost first. Without AGGREGATE at the top there are some only over
+    conditions between events: projections and strategies.
+    """
+    above: list[Operator] = []
+    inner = formula
+    while isinstance(inner, f.Project | f.Select | f.Filter | f.Aggregate):
+        above.append(inner)
+        inner = inner.formula
+    while above and not isinstance(above[-1], f.Aggregate):
+        above.pop()
+    if not above:
+        return _peeled(formula)
+    chain = _Chain(above[-1].formula)
+    for operator in reversed(above):
+        chain.add(operator)
+    core, below = _peeled(chain.narrowed())
+    return core, (*below, *chain.operators)
+
+
+def _peeled(formula: f.Formula) -> tuple[f.Formula, tuple[Operator, ...]]:
+    """Take projections and strategies off the top of a formula with conditions between events."""
+    if f.is_unary(formula):
+        return formula, ()
+    peeled: list[Operator] = []
+    while isinstance(formula, f.Project) or (
+        isinstance(formula, f.Select) and formula.strategy in ("NEXT", "LAST", "MAX")
+    ):
+        peeled.append(formula)
+        formula = formula.formula
+    return formula, tuple(reversed(peeled))
+
+
+@dataclass(slots=True)
+class _Chain:
+    core: f.Formula
+    operators: list[Operator] = field(default_factory=list)
+    computed: set[str] = field(default_factory=set)
+
+    def add(self, operator: Operator) -> None:
+        """Apply one more operator: to the core, if it makes no difference."""
+        match operator:
+            case f.Aggregate(variable=name):
+                self.computed.add(name)
+                self.operators.append(operator)
+            case f.Filter(conditions=conditions):
+                below = tuple(each for each in conditions if self._sinks(each))
+                above = tuple(each for each in conditions if not self._sinks(each))
+                if below:
+                    self.core = f.Filter(self.core, below)
+                if above:
+                    self.operators.append(f.Filter(operator.formula, above))
+            case f.Select(strategy="START"):
+                self.core = f.Select(self.core, "START")
+            case f.Select(strategy=strategy):
+                if all(isinstance(each, f.Aggregate) for each in self.operators):
+                    self.core = f.Select(self.core, strategy)
+                else:
+                    self.operators.append(operator)
+            case f.Project():
+                self.operators.append(operator)
+
+    def _sinks(self, condition: f.Atomic) -> bool:
+        names = set(condition_variables(condition))
+        return not names & self.computed and all(
+            isinstance(each, f.Aggregate | f.Filter)
+            or (isinstance(each, f.Project) and names <= each.variables)
+            for each in self.operators
+        )
+
+    def narrowed(self) -> f.Formula:
+        """Return the core, without variables that nobody looks at any more."""
+        wanted: set[str] = set()
+        for operator in self.operators:
+            match operator:
+                case f.Aggregate(columns=columns):
+                    wanted.update(column.variable for column in columns)
+                case f.Filter(conditions=conditions):
+                    wanted.update(n for each in conditions for n in condition_variables(each))
+                case f.Project(variables=names):
+                    wanted |= names
+                    break
+                case _:
+                    return self.core
+        else:
+            return self.core
+        later = self.operators[self.operators.index(operator) + 1 :]
+        for each in later:
+            if isinstance(each, f.Aggregate):
+                wanted.update(column.variable for column in each.columns)
+        bound = {
+            each.variable for each in f.subformulas(self.core) if isinstance(each, f.Atom | f.Named)
+        }
+        return self.core if bound <= wanted else f.Project(self.core, frozenset(wanted & bound))
+
+
+def condition_variables(condition: f.Atomic) -> tuple[str, ...]:
+    """Return the variables that a condition is about."""
+    match condition:
+        case Relation(variables=names):
+            return names
+        case SameKey(keys=keys):
+            return tuple(name for name, _ in keys)
+        case Each(variable=name) | Trend(variable=name):
+            return (name,)
+
+
+def read_columns(operators: tuple[Operator, ...]) -> set[str]:
+    """Return the columns of events that operators read."""
+    read: set[str] = set()
+    for operator in operators:
+        match operator:
+            case f.Aggregate(columns=columns):
+                read |= {each.path[0] for each in columns if each.path is not None}
+            case f.Filter(conditions=conditions):
+                for each in conditions:
+                    match each:
+                        case Each(predicate=predicate) | Relation(predicate=predicate):
+                            read |= {path[0] for path in paths_of(predicate)}
+                        case Trend(path=path):
+                            read.add(path[0])
+                        case SameKey(keys=keys):
+                            read |= {path[0] for _, path in keys}
+    return read
+
+
+def filters(operators: tuple[Operator, ...]) -> bool:
+    """Tell whether operators may leave nothing of the matches of an event."""
+    return any(
+        isinstance(each, f.Filter) or (isinstance(each, f.Select) and each.strategy == "STRICT")
+        for each in operators
+    )
+
+
+def adds_only(operators: tuple[Operator, ...]) -> bool:
+    """Tell whether operators keep every match as it is, and add to it."""
+    return all(isinstance(each, f.Aggregate) for each in operators)

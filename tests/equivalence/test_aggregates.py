@@ -1,0 +1,191 @@
+"""AGGREGATE and computed columns on the fast path, against the meaning by definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, event, given, seed, settings
+from hypothesis import strategies as st
+
+import ensue
+from ensue.analysis.context import Clock
+from ensue.analysis.schema import from_arrow_schema
+from ensue.engine.evaluation import find_matches
+from ensue.engine.match import Matches
+from ensue.engine.program import compiled as fast_path
+from ensue.engine.stream import Options
+from ensue.language import tree
+from tests.equivalence.test_engine import MANY, SCHEMA, compiled
+from tests.pairs import Pair, pairs
+from tests.strategies import Language, bound_names, word
+
+PLAIN = Language(contiguous=True, full=True)
+NESTED = Language(aggregates=True)
+FUNCTIONS = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
+
+
+@st.composite
+def aggregated(
+    draw: st.DrawFn, language: Language = PLAIN, *, filtered: bool | None = None
+) -> Pair:
+    """A random query with an AGGREGATE at the top, often filtered and projected."""
+    pair = draw(pairs(language))
+    query = pair.query
+    names = bound_names(query.pattern)
+    columns = []
+    for index in range(draw(st.integers(1, 3))):
+        function = draw(st.sampled_from(FUNCTIONS))
+        attributes = ("v", "w", "k") if function in ("count", "min", "max", "first") else ("v", "w")
+        path = (draw(st.sampled_from(names)), draw(st.sampled_from(attributes)))
+        argument = tree.Path(tuple(map(word, path)))
+        columns.append(tree.Aggregate(word(f"b{index}"), word(function), argument))
+    numbers = [each for each in columns if each.argument is not None and _is_number(each)]
+    pattern: tree.Pattern = tree.Aggregated(query.pattern, word("Y"), tuple(columns))
+    if numbers and (draw(st.booleans()) if filtered is None else filtered):
+        name = draw(st.sampled_from(numbers)).name
+        sign = draw(st.sampled_from(("=", "=", "<", ">", ">=")))
+        limit = draw(st.sampled_from((2, 1, 3)))
+        condition = tree.Comparison(sign, tree.Path((name,)), tree.Constant(limit))
+        pattern = tree.Filtered(pattern, tree.Restriction(word("Y"), condition))
+    if filtered is None and draw(st.integers(0, 2)) == 0:
+        kept = draw(st.lists(st.sampled_from(names), unique=True, max_size=2))
+        pattern = tree.Projected(pattern, tuple(map(word, ["Y", *kept])))
+        return Pair(replace(query, pattern=pattern, select=EVERYTHING), pair.rows)
+    select = query.select
+    if filtered is None and draw(st.booleans()):
+        own = tuple(replace(each, name=word(f"s_{each.name.text}")) for each in columns)
+        select = replace(select, columns=own)
+    return Pair(replace(query, pattern=pattern, select=select), pair.rows)
+
+
+EVERYTHING = tree.Selection(None, True, (), ())
+
+
+def _is_number(column: tree.Aggregate) -> bool:
+    assert column.argument is not None
+    return column.function.text == "count" or column.argument.names[-1] != "k"
+
+
+def plain(value: Any) -> Any:
+    """Write a value so that doubles agree to nine digits; the sum of no doubles is a 0."""
+    if isinstance(value, float):
+        short = float(f"{value:.9g}")
+        return int(short) if short.is_integer() else short
+    return value
+
+
+def found(matches: Matches) -> Counter[str]:
+    """Return the matches with what is computed, doubles to nine digits."""
+    every = []
+    for m in matches:
+        computed = {
+            name: sorted(
+                str({column: plain(value) for column, value in each.items()})
+                for each in m.computed(name or None)
+            )
+            for name in matches.shape.computed
+        }
+        every.append(str((m.start, m.end, sorted(m.bindings.items()), sorted(computed.items()))))
+    return Counter(every)
+
+
+def run(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> Matches:
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    return find_matches(query, table, Options(), positions_only=False, **how)
+
+
+def check(pair: Pair) -> None:
+    ready = compiled(pair.query)
+    if ready is None or not pair.rows:
+        return
+    expected = run(ready, pair.rows, by_definition=True)
+    fast = run(ready, pair.rows)
+    bound = ready.bind(from_arrow_schema(SCHEMA, closed=True), Clock(known=True))
+    event(f"fast path: {fast_path(bound, False) is not None}")
+    event(f"matches: {min(expected.count, 2)}")
+    assert found(fast) == found(expected)
+    assert fast.count == expected.count
+    assert bool(fast) == bool(expected)
+    ours, theirs = fast.to_arrow(), expected.to_arrow()
+    assert ours.schema == theirs.schema or not theirs.num_rows
+    assert ours.num_rows == theirs.num_rows
+    starts: dict[int, int] = {}
+    for m in fast:
+        assert m.start <= starts.setdefault(m.end, m.start), "the first has the latest start"
+
+
+@settings(max_examples=MANY // 4)
+@given(aggregated())
+def test_aggregates_at_the_top_eq_reference(pair: Pair) -> None:
+    check(pair)
+
+
+@settings(max_examples=MANY // 10)
+@given(aggregated(Language(conditions=True)))
+def test_aggregates_over_conditions_eq_reference(pair: Pair) -> None:
+    check(pair)
+
+
+@settings(max_examples=MANY // 10)
+@given(pairs(NESTED))
+def test_aggregates_anywhere_eq_reference(pair: Pair) -> None:
+    check(pair)
+
+
+@settings(max_examples=MANY // 20)
+@given(aggregated(), st.integers(1, 3))
+def test_limited_aggregates_are_some_of_all(pair: Pair, limit: int) -> None:
+    whole = compiled(pair.query)
+    if whole is None or not pair.rows:
+        return
+    limited = ensue.compile(f"{whole}\nLIMIT {limit}")
+    every, kept = run(whole, pair.rows, by_definition=True), run(limited, pair.rows)
+    assert found(kept) <= found(every)
+    ends = Counter(m.end for m in every)
+    assert Counter(m.end for m in kept) == {end: min(n, limit) for end, n in ends.items()}
+
+
+@settings(max_examples=MANY // 20)
+@given(aggregated(), st.data())
+def test_aggregates_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
+    ready = compiled(pair.query)
+    if ready is None or not pair.rows:
+        return
+    table = pa.Table.from_pylist(pair.rows, SCHEMA)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(pair.rows)), max_size=4)))
+    batches = [
+        batch
+        for start, end in zip([0, *cuts], [*cuts, len(pair.rows)], strict=True)
+        for batch in table.slice(start, end - start).to_batches()
+    ]
+    chunked = ready.run(pa.RecordBatchReader.from_batches(SCHEMA, batches))
+    assert found(chunked) == found(ready.run(table))
+
+
+def test_filters_on_aggregates_matter() -> None:
+    """At least half of the random queries find something else without their filter."""
+    seen: list[bool] = []
+
+    @seed(7)
+    @settings(
+        max_examples=120,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(aggregated(filtered=True))
+    def look(pair: Pair) -> None:
+        pattern = pair.query.pattern
+        if not pair.rows or not isinstance(pattern, tree.Filtered):
+            return
+        filtered = compiled(pair.query)
+        bare = compiled(replace(pair.query, pattern=pattern.pattern))
+        if filtered is not None and bare is not None and run(bare, pair.rows).count:
+            seen.append(found(run(filtered, pair.rows)) != found(run(bare, pair.rows)))
+
+    look()
+    assert len(seen) > 30
+    assert sum(seen) >= len(seen) / 2
