@@ -29,6 +29,7 @@ GOOD, NONE, LOST, HARD = range(4)
 """What became of a value: it is there, there is none, it does not fit, it needs more care."""
 
 _EXACT = 2**53
+_MOST, _LEAST = 2**63 - 1, -(2**63)
 _LARGE = 1e150
 """Beyond this, and below its inverse, squares are not to be trusted."""
 
@@ -66,12 +67,15 @@ def fold_whole(
             last = value
             least = min(least, value)
             most = max(most, value)
-            after = total + value
-            if value > 0 and after < total:
+            # Never beyond 64 bits: compilers take for granted that this does not happen.
+            if value > 0 and total > _MOST - value:
                 carry += 1
-            elif value < 0 and after > total:
+                total = (total + _LEAST) + (value + _LEAST)
+            elif value < 0 and total < _LEAST - value:
                 carry -= 1
-            total = after
+                total = (total - _LEAST) + (value - _LEAST)
+            else:
+                total += value
             count += 1
         state[match] = GOOD
         if function == COUNT:
@@ -94,11 +98,10 @@ def fold_whole(
             real[match] = total / count
             if carry != 0 or total > _EXACT or total < -_EXACT:
                 state[match] = HARD
+        elif least < 0 and most > _MOST + least:
+            state[match] = LOST
         else:
-            span = most - least
-            whole[match] = span
-            if span < 0:
-                state[match] = LOST
+            whole[match] = most - least
 
 
 @kernel
