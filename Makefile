@@ -15,8 +15,8 @@ help: ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Find patterns in a generated stream and show them
-	@$(BIN)/ensue demo $(ARGS)
+demo: $(READY) ## Find patterns in a day of generated trades on embedded Spark (ARGS='--engine local' without)
+	@$(BIN)/ensue demo --engine spark $(ARGS)
 
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
 	@$(BIN)/python -m pytest -q -n 2 $(ARGS)

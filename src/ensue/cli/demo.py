@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -31,19 +32,45 @@ Try next:
 """
 
 
+class Engine(StrEnum):
+    """Where to run the demo."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+_USUAL = {Engine.LOCAL: 2_000, Engine.SPARK: 2_000_000}
+
+
 def demo(
     events: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many trades to generate.")
-    ] = 2000,
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="How many trades to generate.  \\[default: 2,000, or 2,000,000 on Spark]",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other trades.")] = 0,
+    engine: Annotated[
+        Engine, typer.Option(metavar="ENGINE", help="local, or spark: a day of trades in Parquet.")
+    ] = Engine.LOCAL,
 ) -> None:
     """Generate stock trades, run a query on them, and show what it finds.
 
     Examples:
       ensue demo
       ensue demo --events 1000 --seed 7
+      ensue demo --engine spark
     """
     with exit_codes():
+        events = _USUAL[engine] if events is None else events
+        if engine is Engine.SPARK:
+            from ensue.cli.spark_demo import demo as spark_demo
+
+            spark_demo(events, seed)
+            return
         import ensue
         from ensue.cli.highlight import highlighted
         from ensue.cli.running import summary

@@ -28,6 +28,13 @@ class TimeUnit(StrEnum):
     NANOSECONDS = "ns"
 
 
+class Engine(StrEnum):
+    """Who evaluates the query."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
 class Output(StrEnum):
     """What a match tells of its events."""
 
@@ -159,6 +166,21 @@ def run(
         str,
         typer.Option(metavar="N", help="How often: after N events, or a time such as 10s."),
     ] = "10s",
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            metavar="ENGINE", help="local, or spark: Parquet, CSV or JSON files and folders."
+        ),
+    ] = Engine.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Where Spark runs.  \\[default: local\\[*]]", show_default=False
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Only tell how Spark would find the matches.")
+    ] = False,
 ) -> None:
     """Find the matches of a query in events.
 
@@ -172,6 +194,7 @@ def run(
       ensue run large.ceql trades.csv --param v=2500 --format json
       ensue run large.ceql - --follow --param v=2500 < trades.csv
       ensue run large.ceql trades.csv trades.csv --param v=2500 -o large.parquet
+      ensue run large.ceql lake/trades --param v=2500 --time ts --engine spark -o large.parquet
     """
     with exit_codes():
         from ensue.cli.inputs import STDIN, event_paths, query_source
@@ -199,6 +222,24 @@ def run(
             "lateness": _lateness(lateness),
             "output": kind.value,
         }
+        if engine is Engine.SPARK:
+            from ensue.cli import spark
+
+            if follow or checkpoint is not None:
+                raise UsageError("--follow and --checkpoint go with --engine local only")
+            spark.execute(
+                compiled,
+                paths,
+                options,
+                master=master,
+                format=plan.format,
+                out=out,
+                most=limit_rows,
+                only_explain=explain,
+            )
+            return
+        if explain or master is not None:
+            raise UsageError("--explain and --master go with --engine spark; see ensue explain")
         # Arrow is imported by those who run a query, not by those who ask for help.
         from ensue.cli.running import execute
 

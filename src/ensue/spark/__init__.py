@@ -1,7 +1,8 @@
 """Queries over Spark DataFrames, batch and streaming."""
 
+from ensue.spark.explain import explain
 from ensue.spark.java import JavaError
 from ensue.spark.recognize import recognize
 from ensue.spark.session import session
 
-__all__ = ["JavaError", "recognize", "session"]
+__all__ = ["JavaError", "explain", "recognize", "session"]

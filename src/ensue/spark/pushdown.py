@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ensue.analysis.schema import AttributePath
-from ensue.automata.build import AtStart, Predicate
+from ensue.automata.build import Predicate
 from ensue.automata.relevance import needed
 from ensue.predicates.spark import Writer, column, string
 from ensue.predicates.vectors import UnsupportedError, path_column
@@ -105,10 +105,3 @@ def _writer(program: Program) -> Writer:
     name = program.options.type
     known = name in program.columns.names
     return Writer(type_at, column((name,)) if known else string(program.sources[0]))
-
-
-def shown(predicate: Predicate) -> str:
-    """Write a predicate for people."""
-    if isinstance(predicate, AtStart):
-        return "the first event"
-    return str(predicate)

@@ -1,0 +1,163 @@
+"""`ensue run --engine spark`: the same query over folders of files, on Spark."""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
+from ensue.errors import CeqlWarning
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ensue.engine.query import Query
+
+_FORMATS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".csv.gz"),
+    "json": (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
+}
+
+
+def execute(
+    query: Query,
+    paths: Mapping[str, Sequence[str]],
+    options: dict[str, Any],
+    *,
+    master: str | None,
+    format: str,
+    out: Path | None,
+    most: int,
+    only_explain: bool,
+) -> None:
+    """Recognize a query in files, and write or show what was found."""
+    files = _files(paths)
+    kind = _kind(files)
+    if format == "parquet" and out is None:
+        raise UsageError("--format parquet needs a place: add -o matches.parquet")
+    spark = _session(master)
+    events = _read(spark, kind, files)
+    from ensue.spark import explain, recognize
+
+    asked = {name: value for name, value in options.items() if name not in ("lateness", "output")}
+    if only_explain:
+        say(explain(events, query, **asked))
+        return
+    before = clock.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", CeqlWarning)
+        found = recognize(events, query, **options)
+    for warning in said:
+        remark(f"warning: {warning.message}")
+    if format == "parquet":
+        with remarks().status("Looking for matches"):
+            found.write.mode("errorifexists").parquet(str(out))
+        number = spark.read.parquet(str(out)).count()
+    else:
+        with remarks().status("Looking for matches"):
+            table = found.toArrow()
+        number = table.num_rows
+        if format == "table":
+            _print(table, out, most)
+        else:
+            _write(table, format, out)
+    seconds = clock.perf_counter() - before
+    remark(
+        f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
+    )
+
+
+def _files(paths: Mapping[str, Sequence[str]]) -> list[str]:
+    if set(paths) != {""}:
+        raise UsageError("--engine spark reads one table with all streams, not STREAM=FILE")
+    if "-" in paths[""]:
+        raise UsageError("--engine spark reads files and folders, not standard input")
+    return list(paths[""])
+
+
+def _kind(files: Sequence[str]) -> str:
+    """Tell the format of files and folders by their names, or by those inside."""
+    found: set[str] = set()
+    for file in files:
+        path = Path(file)
+        names = [file] if not path.is_dir() else [each.name for each in path.rglob("*")]
+        for kind, ends in _FORMATS.items():
+            if any(name.lower().endswith(ends) for name in names):
+                found.add(kind)
+    if len(found) != 1:
+        problem = "have more than one format" if found else "are neither Parquet nor CSV nor JSON"
+        raise UsageError(f"{', '.join(files)}: these {problem}")
+    return found.pop()
+
+
+def _session(master: str | None) -> SparkSession:
+    with remarks().status("Starting Spark"):
+        try:
+            from ensue.spark import session
+        except ImportError as error:
+            raise UsageError(
+                f"--engine spark needs PySpark: pip install 'ensue[spark]' ({error})"
+            ) from error
+        return session(master, config={"spark.ui.showConsoleProgress": "true"})
+
+
+def _read(spark: SparkSession, kind: str, files: list[str]) -> DataFrame:
+    if kind == "csv":
+        return spark.read.csv(files, header=True, inferSchema=True)
+    return spark.read.json(files) if kind == "json" else spark.read.parquet(*files)
+
+
+def _write(table: Any, kind: str, out: Path | None) -> None:
+    """Write rows as JSON lines or CSV."""
+    from ensue.cli.writing import open_sink
+
+    found: Any = _Found(table)
+    with open_sink(kind, out, events=True) as sink:
+        sink.write(found)
+        sink.finish(found)
+
+
+class _Found:
+    """Rows that are written as matches are."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def tables(self, *, events: bool) -> list[Any]:
+        """Give all rows at once."""
+        return [self._table]
+
+    def to_arrow(self, *, events: bool) -> Any:
+        """Give them as a table."""
+        return self._table
+
+
+def _print(table: Any, out: Path | None, most: int) -> None:
+    """Print the first matches as they are, one line each."""
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    names = [name for name in table.column_names if name != "match_id"]
+    for name in names:
+        shown.add_column(name)
+    for row in table.slice(0, most).to_pylist():
+        shown.add_row(*(_cell(row[name]) for name in names))
+    if out is None:
+        output().print(shown)
+    else:
+        with out.open("w", encoding="utf-8") as file:
+            output(file).print(shown)
+    if table.num_rows > most:
+        remark(f"… and {table.num_rows - most:,} more")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(_cell(each) for each in value)
+    if isinstance(value, dict):
+        return " ".join(str(each) for each in value.values())
+    return "" if value is None else str(value)

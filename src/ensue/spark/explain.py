@@ -1,0 +1,96 @@
+"""What a query becomes on Spark, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from ensue.automata.words import predicate_text
+from ensue.engine.evaluation import USUAL
+from ensue.engine.stream import Options
+from ensue.spark.batch import Pass, column_of, passes
+from ensue.spark.plan import way_of
+from ensue.spark.pushdown import Pushed, pushed
+from ensue.spark.recognize import Queries, programs_of
+from ensue.spark.types import plain_strings
+
+_WAYS = {
+    "keys": "by key: events of one key meet in one task, many keys in each",
+    "slices": "by slices of time: each task reads one, and the window before it",
+    "one": "in one task",
+}
+_SKEWED = 0.5
+_SHOWN = 5
+
+
+def explain(
+    events: DataFrame,
+    query: Queries,
+    type: str = "type",
+    time: str | None = None,
+    time_unit: str | None = None,
+    tiebreak: str | None = None,
+    *,
+    schema: object = None,
+    params: Mapping[str, Any] | None = None,
+    skew: bool = False,
+) -> str:
+    """Tell how Spark would recognize queries: how events meet, what it evaluates and leaves out.
+
+    With `skew` a job counts the events of every key, and the answer names the largest.
+    """
+    events = plain_strings(events)
+    options = Options(type, time, time_unit, tiebreak)
+    programs = programs_of(events, query, options, "bindings", schema, params, USUAL)
+    told = []
+    for each in passes([(way_of(program), program) for program in programs]):
+        told.append(_told(each, pushed(each.programs), tiebreak, events.isStreaming))
+        if skew and each.way.kind == "keys":
+            told.append(_skew(events, each))
+    return "\n".join(told)
+
+
+def _told(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) -> str:
+    names = ", ".join(program.name for program in each.programs)
+    way = each.way
+    spread = _WAYS[way.kind]
+    if streaming and way.kind != "keys":
+        spread = "in one task: a stream is spread by key only"
+    read = {name for program in each.programs for name in push.columns_read(program)}
+    columns = [name for name in each.programs[0].columns.names if name in read]
+    lines = [
+        f"{names}: {spread}",
+        f"  because: {way.why}",
+        f"  order: {'.'.join(way.time)}, {tiebreak or 'no tiebreak; ties in a stable order'}",
+        f"  columns for Python: {', '.join(columns)}",
+    ]
+    for predicate, text in push.texts.items():
+        lines.append(f"  evaluated by Spark: {predicate_text(predicate)} as {text}")
+    for predicate, why in push.left.items():
+        lines.append(f"  evaluated by Python: {predicate_text(predicate)} ({why})")
+    if push.keep is None:
+        lines.append("  events: all of them may matter")
+    else:
+        lines.append(f"  events: only those with {push.keep}")
+    lines += [
+        f"  {program.name} is evaluated by definition, which is slow"
+        for program in each.programs
+        if program.by_definition
+    ]
+    return "\n".join(lines)
+
+
+def _skew(events: DataFrame, each: Pass) -> str:
+    keys = [column_of(path).alias(".".join(path)) for path in each.way.keys]
+    counted = events.groupBy(*keys).count().orderBy(F.desc("count"))
+    every = events.count()
+    lines = []
+    for row in counted.limit(_SHOWN).collect():
+        share = row["count"] / max(every, 1)
+        key = ", ".join(str(value) for value in row[:-1])
+        remark = "; its task takes longest, whatever the cluster" if share >= _SKEWED else ""
+        lines.append(f"  key {key}: {row['count']:,} events, {share:.0%}{remark}")
+    return "\n".join(lines)
