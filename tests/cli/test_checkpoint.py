@@ -187,9 +187,9 @@ from ensue.cli import running
 from ensue.io import csv
 csv._BLOCK = 20_000
 push = running.Session.push
-def slowly(session, events):
+def slowly(session, events, **options):
     time.sleep(0.01)
-    return push(session, events)
+    return push(session, events, **options)
 running.Session.push = slowly
 from ensue.cli.app import main
 main()

@@ -131,6 +131,16 @@ def test_errors_know_all_columns(folder: Path) -> None:
     assert "did you mean 'price'?" in outcome.stderr
 
 
+def test_errors_number_rows_through(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ensue.io import csv
+
+    monkeypatch.setattr(csv, "_BLOCK", 64)
+    rows = "".join(f"SELL,{n},1\n" for n in range(100))
+    (folder / "e.csv").write_text(f"type,ts,price\n{rows}SELL,5,1\n")
+    outcome = ensue("run", QUERY, "e.csv", "--time", "ts")
+    assert outcome.stderr.startswith("error: time goes back at row 100: 'ts' is 5 after 99")
+
+
 # Parquet bit by bit
 
 

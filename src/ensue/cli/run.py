@@ -184,8 +184,9 @@ def run(
 ) -> None:
     """Find the matches of a query in events.
 
-    Only the matches go to standard output; warnings and counts go to standard error. Files of
-    any size are read bit by bit. Ctrl-C stops with what was found so far.
+    Only the matches go to standard output; warnings and counts go to standard error.
+
+    Files of any size are read bit by bit; Ctrl-C stops and keeps what was found so far.
 
     Examples:
       ensue generate stock --events 500 -o trades.csv

@@ -88,15 +88,16 @@ def _start(
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before.files, events.files)
     session = query.open(**options) if before is None else query.resume(before.session)
+    rows = 0 if before is None else before.rows
     with _opened(plan, before, mentioned, options["type"]) as sink:
         if plan.checkpoint is not None:
             assert isinstance(sink, TextSink)
             saver = Saver(
                 plan.checkpoint, about, events.files, plan.every, session.snapshot, sink.offset
             )
-            saver.started(0 if before is None else before.rows)
+            saver.started(rows)
             savers.append(saver)
-        _run(session, events, options, plan, sink, stops, savers)
+        _run(session, events, options, plan, sink, stops, savers, rows)
 
 
 def _run(
@@ -107,7 +108,9 @@ def _run(
     sink: Sink,
     stops: Stopper,
     savers: Sequence[Saver],
+    rows: int,
 ) -> None:
+    """Read, push and write until all is done, or somebody asks to stop."""
     reading = {name: value for name, value in options.items() if name != "output"}
     positions_only = options["output"] == "positions"
     needs = events.needs(session.query, Options(**reading), positions_only, plan.show_events)
@@ -116,7 +119,7 @@ def _run(
     stopped: StopRequestError | None = None
     try:
         with progress() as tell:
-            _push_all(session, events.steps(needs), sink, stops, savers, tell)
+            _push_all(session, events.steps(needs), sink, stops, savers, tell, rows)
         with stops.step():
             last = session.finish()
             sink.write(last)
@@ -141,11 +144,13 @@ def _push_all(
     stops: Stopper,
     savers: Sequence[Saver],
     tell: Told,
+    before: int,
 ) -> None:
+    """Push step after step; `before` events were read by runs before this one."""
     done = 0
     for step in steps:
         with stops.step():
-            sink.write(session.push(step.events))
+            sink.write(session.push(step.events, first_row=before + done))
             for saver in savers:
                 saver.step(step.rows, step.position)
         done += step.rows

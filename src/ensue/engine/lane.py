@@ -100,9 +100,9 @@ class Lane:
         sources = [word.text for word in one.tree.sources]
         self.intake = Intake(sources, self.options, one.schema, self.lenient)
 
-    def prepare(self, events: object) -> Prepared:
+    def prepare(self, events: object, first_row: int = 0) -> Prepared:
         """Read and check a push; nothing changes."""
-        return self.check(self.intake.read(events))
+        return self.check(self.intake.read(events), first_row)
 
     def check(self, read: Read, first_row: int = 0) -> Prepared:
         """Check what was read; bind the queries where these are the first columns."""

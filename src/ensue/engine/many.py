@@ -108,20 +108,21 @@ class Sessions:
 
     # events
 
-    def push(self, events: object) -> dict[str, Matches]:
+    def push(self, events: object, *, first_row: int = 0) -> dict[str, Matches]:
         """Read more events and return the matches that they complete, by query.
 
         Args:
             events: what `query.run` takes, a single event as a dict, or {stream: events} for
                 some of the streams of FROM. Either all of it is read, or an EventError says what
                 is wrong with it and the session is as it was before.
+            first_row: the number by which errors call the first of these events.
         """
         self._refuse_if_finished()
         lanes = self.lanes
         if len(lanes) > 1:
             events = read_once(events)
         try:
-            prepared = [lane.prepare(events) for lane in lanes]
+            prepared = [lane.prepare(events, first_row) for lane in lanes]
             found: dict[str, Matches] = {}
             for lane, each in zip(lanes, prepared, strict=True):
                 before = lane.released

@@ -31,15 +31,16 @@ class Session:
         self.query = query
         self._of_one = Sessions({_NAME: query}, options, manner, on_error)
 
-    def push(self, events: object) -> Matches:
+    def push(self, events: object, *, first_row: int = 0) -> Matches:
         """Read more events and return the matches that they complete.
 
         Args:
             events: what `query.run` takes, a single event as a dict, or {stream: events} for
                 some of the streams of FROM. Either all of it is read, or an EventError says what
                 is wrong with it and the session is as it was before.
+            first_row: the number by which errors call the first of these events.
         """
-        return self._of_one.push(events)[_NAME]
+        return self._of_one.push(events, first_row=first_row)[_NAME]
 
     def advance(self, time: int | datetime | date) -> Matches:
         """Know that time has come so far without events, and return what that completes.
