@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.analysis.context import Clock
+from ensue.analysis.schema import from_arrow_schema
 from ensue.engine.evaluation import find_matches
 from ensue.engine.match import Matches
-from ensue.engine.program import countable
+from ensue.engine.program import countable, countable_on_graph
 from ensue.engine.stream import Options
 from ensue.language import tree
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
@@ -217,6 +218,20 @@ def test_large_exact_counts_in_a_table() -> None:
     query = ensue.compile("SELECT count(*) AS n FROM S WHERE A+ WITHIN 300 EVENTS")
     found = query.run([{"type": "A"}] * 200, exact=True).to_arrow()
     assert found.column("n").to_pylist()[-1] == 2**199
+
+
+def test_down_trends_are_counted_on_the_match_graph() -> None:
+    query = ensue.compile(
+        "SELECT count(*) AS n FROM S WHERE (A+ AS x) "
+        "FILTER x[same(k)] AND x[decreasing(v)] WITHIN 6 EVENTS"
+    )
+    values = [5, 3, 4, 2, 6, 1, 3, 0, 2, 5, 1, 4]
+    rows = [
+        {"type": "A", "v": v, "w": 0.5, "k": "pq"[i % 2], "ts": i} for i, v in enumerate(values)
+    ]
+    bound = query.bind(from_arrow_schema(SCHEMA, closed=True), Clock(known=True))
+    assert countable_on_graph(bound, positions_only=False) is not None
+    assert counted(query, table(rows)) == counted(query, table(rows), by_definition=True)
 
 
 def test_strategies_and_unless_are_counted_by_the_automaton() -> None:

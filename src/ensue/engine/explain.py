@@ -9,6 +9,7 @@ from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.engine.chain import take_off
+from ensue.engine.program import countable_on_graph
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
@@ -51,6 +52,8 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
         reason = f"by definition, because of {error}: slow, for small streams only"
         return [("evaluation", reason)]
     if bound.totals is not None and (compiled.plan.registers or formula is not _core(formula)):
+        if countable_on_graph(bound, positions_only=False) is not None:
+            return [("evaluation", _ON_GRAPH)]
         return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
     drawing = draw(compiled)
     between = [] if is_unary(formula) else [("conditions", _conditions(compiled, formula))]
@@ -60,6 +63,12 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
         *between,
         ("cost", _cost(bound, drawing, compiled)),
     ]
+
+
+_ON_GRAPH = (
+    "on the match graph: for every completing event, the paths below it are added up, not listed; "
+    "the cost follows the different register contents in the window, not the number of matches"
+)
 
 
 def _core(formula: Formula) -> Formula:

@@ -17,6 +17,7 @@ from ensue.engine.chain import adds_only, take_off
 from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
+from ensue.engine.graph_counting import GraphCounting
 from ensue.engine.piece import Shape
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
@@ -54,6 +55,9 @@ def recogniser(
     counted = None if by_definition else countable(bound, positions_only)
     if counted is not None:
         return Counting(counted, bound, budgets, tally, exact)
+    related = None if by_definition or exact else countable_on_graph(bound, positions_only)
+    if related is not None:
+        return GraphCounting(Fast(related, bound, budgets, tally, None, compact_always))
     ready = None if by_definition else compiled(bound, positions_only)
     if ready is None:
         return ByDefinition(plan_of(bound, positions_only), tally, warns)
@@ -105,6 +109,20 @@ def countable(bound: BoundQuery, positions_only: bool) -> Compiled | None:
     if positions_only:
         return None if variables else fast.positions_only(ready)
     return ready
+
+
+def countable_on_graph(bound: BoundQuery, positions_only: bool) -> Compiled | None:
+    """Return the machine of a query with conditions whose matches are counted on their graph."""
+    totals = bound.totals
+    if totals is None or totals.columns or positions_only or (bound.every and bound.partition):
+        return None
+    formula, operators = take_off(to_formula(bound))
+    try:
+        ready = compile_formula(formula, _type_of(bound))
+    except NotUnaryError:
+        return None
+    decided = not (ready.plan.deferred or ready.plan.intervals or ready.hides or operators)
+    return ready if decided and ready.plan.instances else None
 
 
 def _type_of(bound: BoundQuery) -> TypeOf:
