@@ -21,6 +21,7 @@ from bench import (
     partitions,
     results,
     sequences,
+    sessions,
     stages,
     startup,
     windows,
@@ -41,6 +42,9 @@ GROUPS: tuple[Group, ...] = (
     memory.WINDOW_GROUP,
     memory.READER_GROUP,
     files.GROUP,
+    sessions.STEPS_GROUP,
+    sessions.MANY_GROUP,
+    sessions.GROWTH_GROUP,
     hostile.GROUP,
     stages.GROUP,
 )

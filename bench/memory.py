@@ -93,7 +93,7 @@ def reader_growth(query: str, path: str, events: int, marks: Sequence[int]) -> d
     batches = table.to_batches(max_chunksize=65536)
     lasted = table.column("stock_time")[-1].as_py() - table.column("stock_time")[0].as_py() + 1
     for batch in batches:  # the file is mapped: what was never looked at would come as growth
-        _later(batch, 0, 0)
+        later(batch, 0, 0)
     resident: dict[int, int] = {}
 
     def endless() -> Iterator[pa.RecordBatch]:
@@ -101,7 +101,7 @@ def reader_growth(query: str, path: str, events: int, marks: Sequence[int]) -> d
         while given < events:
             lap = given // table.num_rows
             for batch in batches:
-                yield _later(batch, lap * lasted, lap * table.num_rows)
+                yield later(batch, lap * lasted, lap * table.num_rows)
                 given += batch.num_rows
                 for mark in marks:
                     if given >= mark and mark not in resident:
@@ -112,7 +112,7 @@ def reader_growth(query: str, path: str, events: int, marks: Sequence[int]) -> d
     return {"found": found, "early": resident[marks[0]], "late": resident_memory()}
 
 
-def _later(batch: pa.RecordBatch, milliseconds: int, accounts: int) -> pa.RecordBatch:
+def later(batch: pa.RecordBatch, milliseconds: int, accounts: int) -> pa.RecordBatch:
     """Shift a batch in time; accounts that are numbered through go on with new numbers."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns["stock_time"] = pc.add(columns["stock_time"], milliseconds)

@@ -237,6 +237,22 @@ def test_on_error_has_two_values() -> None:
         opened(on_error="ignore")
 
 
+def test_a_session_that_met_its_budget_goes_on_from_its_last_snapshot_with_a_larger_one() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE (A OR B)+ ; C")
+    session = query.open(max_bytes=3_000_000)
+    first, rest = [{"type": "A"}] * 1000, [{"type": "A"}] * 200_000
+    session.push(first)
+    block = session.snapshot()
+    with pytest.raises(ensue.BudgetError, match="max_bytes"):
+        session.push(rest)
+    for call in (lambda: session.push(first), session.finish, session.snapshot):
+        with pytest.raises(ensue.BudgetError, match="last snapshot"):
+            call()
+    resumed = query.resume(block, max_bytes=1 << 30)
+    resumed.push(rest)
+    assert resumed.stats["events"] == 201_000
+
+
 # time
 
 

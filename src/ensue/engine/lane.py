@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.engine.block import below, part
+from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast, Sharing
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Aside, Intake, Read
@@ -122,8 +123,10 @@ class Lane:
     def _bind(self, loaded: Loaded) -> dict[str, Member]:
         return {name: self._member(query, loaded) for name, query in self.queries.items()}
 
-    def _member(self, query: Query, loaded: Loaded) -> Member:
+    def _member(self, query: Query, loaded: Loaded, *, by_definition: bool = False) -> Member:
         manner = self.manner
+        if by_definition:
+            manner = replace(manner, by_definition=True)
         bound = bind_to(query, loaded, self.options)
         tally = Tally()
         return Member(
@@ -298,6 +301,7 @@ class Lane:
         for number, member in enumerate(self.members.values()):
             saved[f"{number}/columns"] = member.columns.table
             saved[f"{number}/closed"] = member.columns.closed
+            saved[f"{number}/way"] = type(member.recogniser).__name__
             saved[f"{number}/nulls"] = member.tally.nulls
             saved |= below(str(number), member.recogniser.save())
         # After the queries, which may have let go of something.
@@ -312,9 +316,13 @@ class Lane:
         types = pa.chunked_array([], pa.string())
         for number, (name, query) in enumerate(self.queries.items()):
             columns = saved[f"{number}/columns"]
-            self.members[name] = self._member(
-                query, Loaded(columns, saved[f"{number}/closed"], types, None)
-            )
+            known = Loaded(columns, saved[f"{number}/closed"], types, None)
+            # What was evaluated by definition goes on so, though kernels may cover it by now.
+            way = saved[f"{number}/way"]
+            member = self._member(query, known, by_definition=way == ByDefinition.__name__)
+            if type(member.recogniser).__name__ != way:
+                raise ValueError("it was evaluated in a way that there is no longer")
+            self.members[name] = member
         self.intake.fields = {field.name: field.type for field in saved["fields"].schema}
         feed = self.feed = self._new_feed(self.members)
         kind = pa.null()

@@ -7,7 +7,8 @@ and kept once for all of them, and each distinct predicate is evaluated once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from ensue.engine.piece import Piece
 from ensue.engine.query import Query, compile
 from ensue.engine.stream import Options, declared_columns, read_once
 from ensue.engine.times import time_in_units
-from ensue.errors import EventError
+from ensue.errors import BudgetError, EventError
 from ensue.predicates.vectors import UnsupportedError
 
 OnError = Literal["raise", "aside"]
@@ -56,7 +57,7 @@ class Sessions:
         self._late = self._aside = 0
         self._late_tables: deque[pa.Table] = deque()
         self._aside_rows: deque[Aside] = deque(maxlen=KEPT)
-        self._finished = False
+        self._finished = self._stopped = False
         for name, query in queries.items():
             self.add(name, query)
 
@@ -124,10 +125,11 @@ class Sessions:
         try:
             prepared = [lane.prepare(events, first_row) for lane in lanes]
             found: dict[str, Matches] = {}
-            for lane, each in zip(lanes, prepared, strict=True):
-                before = lane.released
-                pieces = lane.apply(each)
-                found |= self._matched(lane, each, pieces, before)
+            with self._within_budget():
+                for lane, each in zip(lanes, prepared, strict=True):
+                    before = lane.released
+                    pieces = lane.apply(each)
+                    found |= self._matched(lane, each, pieces, before)
         except UnsupportedError as error:
             raise EventError(
                 f"a condition compares values that a stream cannot keep ({error}); "
@@ -156,7 +158,8 @@ class Sessions:
                 continue
             before = lane.released
             reached = time_in_units(time, lane.feed.kind, lane.options.time_unit)
-            found |= self._matched(lane, None, lane.advance(reached), before)
+            with self._within_budget():
+                found |= self._matched(lane, None, lane.advance(reached), before)
         return self._in_order(found)
 
     def finish(self) -> dict[str, Matches]:
@@ -168,13 +171,31 @@ class Sessions:
                 found |= self._nothing(lane)
             else:
                 before = lane.released
-                found |= self._matched(lane, None, lane.finish(), before)
+                with self._within_budget():
+                    found |= self._matched(lane, None, lane.finish(), before)
         self._finished = True
         return self._in_order(found)
 
     def _refuse_if_finished(self) -> None:
         if self._finished:
             raise EventError("this session is finished; open another one")
+        self._refuse_if_stopped()
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped:
+            raise BudgetError(
+                "this session stopped at its budget, within a push; resume its last snapshot "
+                "with a larger budget and push again what came after it"
+            )
+
+    @contextmanager
+    def _within_budget(self) -> Iterator[None]:
+        """Stop for good where a budget runs out: a push would be half read."""
+        try:
+            yield
+        except BudgetError:
+            self._stopped = True
+            raise
 
     def _nothing(self, lane: Lane) -> dict[str, Matches]:
         """Return no matches of a lane that has not had any events."""
@@ -273,6 +294,7 @@ class Sessions:
 
         What was late or put aside is counted in it; the events themselves are not part of it.
         """
+        self._refuse_if_stopped()
         header = {
             "options": snapshot.describe_options(self._options),
             "manner": snapshot.describe_manner(self._manner),

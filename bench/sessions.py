@@ -1,0 +1,282 @@
+"""Sessions: the time of a push, of a snapshot, of many queries at once; memory in the long run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.lab import Lab
+from bench.memory import later
+from bench.processes import FailedError, resident_memory
+from bench.queries import NAMES, WINDOW, by_account, sequence
+from bench.sequences import MILLION
+from bench.streams import BUSY, Source
+from bench.tables import Column, Group, Row, Target, at_most
+
+_WARM = 60_000
+"""So many events before anything is measured: a window is full."""
+
+
+def _timed(pushes: Sequence[Any], push: Callable[[Any], Any]) -> float:
+    """Return the median of the seconds that a push takes."""
+    spent = []
+    for each in pushes:
+        began = time.perf_counter()
+        push(each)
+        spent.append(time.perf_counter() - began)
+    return sorted(spent)[len(spent) // 2]
+
+
+def push_times(query: str, path: str, repetitions: int) -> dict[str, float]:
+    """Return how long pushes to a warm session take, the best median of some rounds."""
+    import ensue
+    from bench.streams import read
+
+    table = read(path).combine_chunks()
+    batch = table.to_batches()[0]
+    session = ensue.compile(query).open()
+    session.push(table.slice(0, _WARM))
+    at = _WARM
+    best: dict[str, float] = {}
+    for _ in range(repetitions):
+        rounds: dict[str, list[Any]] = {}
+        rounds["one row"] = [batch.slice(at + i, 1) for i in range(500)]
+        at += 500
+        rounds["a dict"] = [batch.slice(at + i, 1).to_pylist()[0] for i in range(500)]
+        at += 500
+        rounds["1,000 rows"] = [batch.slice(at + 1000 * i, 1000) for i in range(20)]
+        at += 20_000
+        for name, pushes in rounds.items():
+            best[name] = min(best.get(name, 1.0), _timed(pushes, session.push))
+    return best
+
+
+def snapshot_times(path: str, events: int, repetitions: int) -> dict[str, float]:
+    """Return how long a snapshot of a session with so many live events takes, and resuming it."""
+    import ensue
+    from bench.streams import read
+
+    query = ensue.compile("SELECT * FROM S WHERE ANY+ ; NEVER")
+    session = query.open()
+    session.push(read(path).slice(0, events))
+    if session.stats["rows"] != events:
+        raise AssertionError("all events must be alive")
+    best = {"snapshot": 9.0, "resumed": 9.0}
+    block = b""
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        block = session.snapshot()
+        best["snapshot"] = min(best["snapshot"], time.perf_counter() - began)
+        began = time.perf_counter()
+        query.resume(block)
+        best["resumed"] = min(best["resumed"], time.perf_counter() - began)
+    return {**best, "bytes": float(len(block))}
+
+
+def _measure_steps(lab: Lab) -> list[Row]:
+    repetitions = 3 if lab.quick else 20
+    rows: list[Row] = []
+    path = lab.make(Source(MILLION // 2, BUSY))
+    lab.say("pushes")
+    wanted = {"one row": 150e-6, "a dict": 250e-6, "1,000 rows": 400e-6}
+    try:
+        found = lab.call(
+            push_times,
+            query=sequence(3, never=True),
+            path=path,
+            repetitions=min(repetitions, 20),
+        )
+        for name, limit in wanted.items():
+            rows.append({"step": f"push of {name}, S3'", "time": found[name], "wanted": limit})
+    except FailedError as error:
+        rows.append({"step": "pushes", "failed": str(error)})
+    lab.say("snapshots")
+    try:
+        found = lab.call(snapshot_times, path=path, events=100_000, repetitions=repetitions)
+        size = found["bytes"]
+        rows.append(
+            {
+                "step": "snapshot of 100k live events",
+                "time": found["snapshot"],
+                "wanted": 50e-3,
+                "bytes": size,
+            }
+        )
+        rows.append({"step": "resumed", "time": found["resumed"], "wanted": 100e-3, "bytes": size})
+    except FailedError as error:
+        rows.append({"step": "snapshots", "failed": str(error)})
+    return rows
+
+
+def _step_targets(rows: Sequence[Row]) -> list[Target]:
+    return [
+        at_most(str(row["step"]), row.get("wanted", 0.0), row.get("time"), "seconds", "")
+        for row in rows
+    ]
+
+
+STEPS_GROUP = Group(
+    "sessions",
+    "Sessions: the time of one step",
+    (
+        Column("step", "step", "text"),
+        Column("time", "time", "seconds"),
+        Column("bytes", "block", "bytes"),
+    ),
+    _measure_steps,
+    _step_targets,
+)
+
+
+def rules(count: int, *, selective: bool) -> dict[str, str]:
+    """Return queries that have much in common, as the rules of one desk do."""
+    found = {}
+    for number in range(count):
+        a, b, c = (NAMES[(number * step + step) % len(NAMES)] for step in (1, 3, 7))
+        extra = f" AND volume > {2000 + 100 * (number % 5)}" if selective else ""
+        found[f"rule {number}"] = (
+            "SELECT * FROM S WHERE (SELL AS a ; BUY AS b ; BUY AS c ; SELL AS d) "
+            f"FILTER a[name = '{a}'{extra}] "
+            f"AND b[name = '{b}' AND price > {20 + number % 7}{extra}] "
+            f"AND c[name = '{c}'{extra}] AND d[name = 'NotExists{number}'] "
+            f"WITHIN {WINDOW} [stock_time]"
+        )
+    return found
+
+
+def together_and_alone(path: str, count: int, selective: bool, repetitions: int) -> dict[str, Any]:
+    """Run queries alone and in one pass, in turns; return the best time of each."""
+    import ensue
+    from bench.streams import read
+
+    table = read(path)
+    queries = {k: ensue.compile(text) for k, text in rules(count, selective=selective).items()}
+    ensue.run(queries, table.slice(0, 5000))
+    alone = together = 1e9
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        single = {name: query.run(table).count for name, query in queries.items()}
+        alone = min(alone, time.perf_counter() - began)
+        began = time.perf_counter()
+        every = {name: matches.count for name, matches in ensue.run(queries, table).items()}
+        together = min(together, time.perf_counter() - began)
+        assert single == every, "one pass finds something else"
+    return {"alone": alone, "together": together, "ratio": together / alone}
+
+
+def _measure_many(lab: Lab) -> list[Row]:
+    events = MILLION // 4 if lab.quick else MILLION
+    path = lab.make(Source(events, BUSY))
+    rows: list[Row] = []
+    for name, selective in (("rules that few events concern", True), ("by name and price", False)):
+        lab.say(f"50 queries, {name}")
+        begin: Row = {"queries": f"50 {name}", "events": events, "selective": selective}
+        try:
+            found = lab.call(
+                together_and_alone,
+                path=path,
+                count=50,
+                selective=selective,
+                repetitions=1 if lab.quick else 3,
+            )
+        except FailedError as error:
+            rows.append({**begin, "failed": str(error)})
+            continue
+        rows.append({**begin, **found})
+    return rows
+
+
+def _many_targets(rows: Sequence[Row]) -> list[Target]:
+    return [
+        at_most(f"{row['queries']} to 50 runs", 1 / 3, row.get("ratio"), "number", "times")
+        for row in rows
+    ]
+
+
+MANY_GROUP = Group(
+    "many",
+    "Many queries in one pass, against one run for each",
+    (
+        Column("queries", "queries", "text"),
+        Column("events", "events", "size"),
+        Column("alone", "one by one", "seconds"),
+        Column("together", "in one pass", "seconds"),
+        Column("ratio", "ratio", "number"),
+    ),
+    _measure_many,
+    _many_targets,
+)
+
+
+def session_growth(query: str, path: str, events: int, rows: int) -> dict[str, Any]:
+    """Push very many events; return resident memory after a tenth of them and in the end."""
+    import ensue
+    from bench.streams import read
+
+    table = read(path)
+    batches = table.to_batches(max_chunksize=rows)
+    clock = table.column("stock_time")
+    lasted = clock[-1].as_py() - clock[0].as_py() + 1
+    session = ensue.compile(query).open()
+    given, early, found = 0, 0, 0
+    while given < events:
+        lap = given // table.num_rows
+        for batch in batches:
+            pushed = later(batch, lap * lasted, lap * table.num_rows)
+            found += session.push(pushed).count
+            given += batch.num_rows
+            if not early and given >= events // 10:
+                early = resident_memory()
+    return {"found": found, "early": early, "late": resident_memory()}
+
+
+def _measure_growth(lab: Lab) -> list[Row]:
+    events = (2 if lab.quick else 50) * MILLION
+    once = MILLION // 2
+    consumed = sequence(6) + "\nCONSUME BY ANY\nLIMIT 1"
+    results: list[Row] = []
+    for name, query, source in (
+        ("S6, consumed", consumed, Source(once, BUSY)),
+        ("SELL;BUY;SELL, each key once", by_account(never=False), Source(once, BUSY, keys=-1)),
+    ):
+        path = lab.make(source)
+        lab.say(f"{name}, {events:,} events pushed")
+        begin: Row = {"query": name, "events": events}
+        try:
+            found = lab.call(session_growth, query=query, path=path, events=events, rows=10_000)
+        except FailedError as error:
+            results.append({**begin, "failed": str(error)})
+            continue
+        results.append({**begin, **found, "grows": found["late"] / found["early"]})
+    return results
+
+
+def _growth_targets(rows: Sequence[Row]) -> list[Target]:
+    return [
+        at_most(
+            f"resident memory after {row['events'] // MILLION}M pushed events ({row['query']}) "
+            "to that after a tenth of them",
+            1.1,
+            row.get("grows"),
+            "number",
+            "times",
+        )
+        for row in rows
+    ]
+
+
+GROWTH_GROUP = Group(
+    "growth",
+    "Sessions in the long run: resident memory after a tenth of the events, and in the end",
+    (
+        Column("query", "query", "text"),
+        Column("events", "events", "size"),
+        Column("found", "matches", "count"),
+        Column("early", "after a tenth", "bytes"),
+        Column("late", "in the end", "bytes"),
+        Column("grows", "grows", "number"),
+    ),
+    _measure_growth,
+    _growth_targets,
+)
