@@ -86,14 +86,13 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
     if large["events"] < 50 * MILLION:
         return []  # of a short run most is the start of the process
     what = f"ensue run on a Parquet file of {large['events'] // MILLION}M events"
+    # A peak depends on how far the reader happened to be ahead, so it is never quite the same.
     grows = None
     if "peak" in small and "peak" in large:
         grows = large["peak"] / small["peak"]
     return [
         at_least(what, 5e6, large.get("rate"), "rate", "events/s"),
-        at_most(
-            f"its memory to that of a tenth of the file ({what})", 1.1, grows, "number", "times"
-        ),
+        at_most(f"{what}: peak to that of a tenth of it", 1.25, grows, "number", "times"),
     ]
 
 
