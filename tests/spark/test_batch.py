@@ -59,13 +59,12 @@ def test_positions_forget_variables(spark: SparkSession) -> None:
 
 
 def test_computed_events_and_columns_come_along(spark: SparkSession) -> None:
-    text = """SELECT y, Z, max(x.v) AS top FROM S
-        WHERE (A AS x+ ; B AS y) AGGREGATE Z[n = count(x.v)] WITHIN 5 [ts]""".replace(
+    text = """SELECT y[id], Z, max(x.v) AS top FROM S
+        WHERE (A AS x+ ; B AS y) AGGREGATE Z[n = count(x.v), s = sum(x.w)] WITHIN 5 [ts]""".replace(
         "A AS x+", "(A AS x)+"
     )
     table = rows_of(("A", "p", 1), ("A", "p", 2), ("B", "p", 3))
-    with pytest.warns(CeqlWarning, match="by definition"):
-        found = recognize(frame_of(spark, table), text, time="ts").collect()
+    found = recognize(frame_of(spark, table), text, time="ts").collect()
     expected = {m.id: (m.computed("Z"), m.computed()[0]) for m in ensue.run(text, table, time="ts")}
     assert {r.match_id: ([z.asDict() for z in r.Z], {"top": r.top}) for r in found} == expected
 

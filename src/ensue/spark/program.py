@@ -185,9 +185,8 @@ class Program:
         """Give what is compared between events or aggregated, always by workers."""
         if self.ready is not None:
             yield from self.ready[0].all_expressions()
-            return
         for each in f.subformulas(self.formula):
-            if isinstance(each, f.Filter):
+            if isinstance(each, f.Filter) and self.ready is None:
                 for condition in each.conditions:
                     yield from _sides(condition)
             elif isinstance(each, f.Aggregate):
