@@ -21,7 +21,7 @@ from ensue.runtime import evaluator, segment
 from ensue.runtime.evaluator import Evaluator
 from ensue.runtime.layout import HITS, NODES, STARTS, Graph, Hits
 from ensue.runtime.segment import Segment
-from tests.pairs import Pair, collected, pairs
+from tests.pairs import Pair, collected, pairs, related_pairs
 from tests.runtime.digest import Question, digest
 
 Listed = list[tuple[int, int, list[int], list[int]]]
@@ -37,7 +37,9 @@ def questions() -> list[Question]:
         {"type": "ABC"[i % 3], "v": i % 4, "w": 0.5, "k": "pq"[i % 2], "ts": i} for i in range(90)
     ]
     long = "SELECT * FROM S WHERE A ; (B OR C AS x)+ ; A PARTITION BY [k] WITHIN 14 [ts]"
-    return [(long, rows), *((pair.text, pair.rows) for pair in collected(230, 7))]
+    drawn = [*collected(200, 7), *collected(60, 7, drawn=related_pairs())]
+    related = "SELECT * FROM S WHERE (A AS a ; B+ AS b) FILTER a.v = b.v WITHIN 20 EVENTS"
+    return [(long, rows), (related, rows), *((pair.text, pair.rows) for pair in drawn)]
 
 
 @pytest.fixture(scope="module")
