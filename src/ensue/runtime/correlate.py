@@ -38,7 +38,7 @@ from ensue.runtime.layout import (
     Slots,
     Tables,
 )
-from ensue.runtime.registers import allowed, put, same
+from ensue.runtime.registers import allowed, put
 
 
 @helper
@@ -48,21 +48,6 @@ def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: i
     slots.root[slot] = NOTHING
     slots.next[slot] = counters[FREE]
     counters[FREE] = slot
-
-
-@helper
-def alike(tables: Tables, scratch: Scratch, one: int, other: int) -> bool:
-    """Tell whether two moves bind the same and end in the same configuration."""
-    a = scratch.step[one]
-    b = scratch.step[other]
-    target = scratch.target[one]
-    equal: bool = (
-        scratch.target[other] == target
-        and tables.labels[a] == tables.labels[b]
-        and tables.finals[a] == tables.finals[b]
-        and (target == NOTHING or same(scratch.registers, one, scratch.registers, other))
-    )
-    return equal
 
 
 @helper
@@ -238,6 +223,7 @@ def correlate(
             slot = scratch.slot[move]
             step = scratch.step[move]
             target = tables.targets[step]
+            label = tables.labels[step]
             if slot == NOTHING:
                 if bottom == NOTHING:
                     start = counters[STARTS]
@@ -250,12 +236,14 @@ def correlate(
                     scratch.registers[move, register] = EMPTY
             else:
                 node = slots.root[slot]
-                if tables.labels[step] == 0 and target == slots.state[slot]:
+                if label == 0 and target == slots.state[slot]:
                     target = NOTHING
                 for register in range(registers):
                     scratch.registers[move, register] = slots.registers[slot, register]
             if target != NOTHING:
                 put(tables, step, scratch.registers, move, values, event)
+            if label != 0:
+                node = add_node(graph, counters, label, node, NOTHING, position, graph.start[node])
             scratch.node[move] = node
             scratch.start[move] = graph.start[node]
             scratch.target[move] = target
@@ -264,28 +252,16 @@ def correlate(
             if slots.root[slot] != NOTHING:
                 release(tables, slots, index, counters, slot)
 
-        # Earlier starts are joined first, so that later ones come to stand on the left. Moves to
-        # one and the same configuration share one output node.
+        # Earlier starts are joined first, so that later ones come to stand on the left.
         sort_by_start(scratch, moves)
         hit = NOTHING
         group = NOTHING
         last = NOTHING
-        i = 0
-        while i < moves:
+        for i in range(moves):
             move = scratch.order[i]
-            step = scratch.step[move]
-            target = scratch.target[move]
-            label = tables.labels[step]
-            final = tables.finals[step]
             node = scratch.node[move]
-            i += 1
-            while i < moves and alike(tables, scratch, move, scratch.order[i]):
-                node = join(graph, counters, node, scratch.node[scratch.order[i]])
-                i += 1
-            start = graph.start[node]
-            if label != 0:
-                node = add_node(graph, counters, label, node, NOTHING, position, start)
-            if final:
+            target = scratch.target[move]
+            if tables.finals[scratch.step[move]]:
                 hit = node if hit == NOTHING else join(graph, counters, hit, node)
             if target == NOTHING:
                 continue
