@@ -25,7 +25,12 @@ from ensue.cli.testing.files import rule_tests
 from ensue.cli.testing.judge import judge, told
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "language.md", ROOT / "docs" / "sessions.md"]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "language.md",
+    ROOT / "docs" / "sessions.md",
+    ROOT / "docs" / "aggregation.md",
+]
 ERRORS = ROOT / "docs" / "errors.md"
 
 
