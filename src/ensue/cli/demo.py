@@ -62,7 +62,6 @@ def demo(
     Examples:
       ensue demo
       ensue demo --events 1000 --seed 7
-      ensue demo --engine spark
     """
     with exit_codes():
         events = _USUAL[engine] if events is None else events

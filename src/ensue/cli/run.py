@@ -195,7 +195,6 @@ def run(
       ensue run large.ceql trades.csv --param v=2500 --format json
       ensue run large.ceql - --follow --param v=2500 < trades.csv
       ensue run large.ceql trades.csv trades.csv --param v=2500 -o large.parquet
-      ensue run large.ceql lake/trades --param v=2500 --time ts --engine spark -o large.parquet
     """
     with exit_codes():
         from ensue.cli.inputs import STDIN, event_paths, query_source
