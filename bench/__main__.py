@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import (
+    aggregation,
     conditions,
     enumeration,
     files,
@@ -39,6 +40,7 @@ GROUPS: tuple[Group, ...] = (
     conditions.GROUP,
     enumeration.LISTING,
     enumeration.COUNTING,
+    aggregation.GROUP,
     memory.WINDOW_GROUP,
     memory.READER_GROUP,
     files.GROUP,
