@@ -350,3 +350,11 @@ def test_a_stream_that_is_silent_does_not_hold_up_time_that_is_known_to_pass() -
 def test_an_unknown_stream_is_an_error() -> None:
     with pytest.raises(ensue.EventError, match="'S3' is not among the streams"):
         opened("SELECT * FROM S1, S2 WHERE A ; B", time="t").push({"S3": events("A")})
+
+
+def test_a_named_stream_needs_no_time_until_another_one_comes() -> None:
+    session = opened("SELECT * FROM S, T WHERE A ; B")
+    assert session.push({"S": [{"type": "A"}, {"type": "B"}]}).count == 1
+    assert session.push({"S": [{"type": "B"}]}).count == 1
+    with pytest.raises(ensue.EventError, match="merging several streams needs a time column"):
+        session.push({"T": [{"type": "B"}]})

@@ -225,7 +225,7 @@ class Feed:
         if loaded.streams is not None:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(loaded.streams):
-            mine = times if own is None else times[own]
+            mine = times if own is None or self.time_path is None else times[own]
             reached = int(mine[-1] if stretch is not None else mine.max()) if len(mine) else LEAST
             self.latest[number] = max(reached, self.latest.get(number, LEAST))
         if not self.waits:
