@@ -19,7 +19,7 @@ import pytest
 
 from ensue.automata import machine as m
 from ensue.automata.determine import START, Determined, Step
-from ensue.engine import fast
+from ensue.engine import fast, reading
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import evaluator
@@ -584,7 +584,7 @@ def events_windows_count_the_events_of_other_keys(patch: Patch) -> None:
     def count(keys: np.ndarray, _: np.ndarray, ordinals: np.ndarray) -> None:
         ordinals[:] = np.arange(len(keys))
 
-    patch.setattr(fast, "count_ordinals", count)
+    patch.setattr(reading, "count_ordinals", count)
 
 
 # --- compaction ------------------------------------------------------------------------------

@@ -35,10 +35,14 @@ def test_too_many_configurations_name_the_condition_and_the_way_out() -> None:
     assert not query.run(events, max_configurations=10_000)
 
 
-def test_state_is_intact_when_a_budget_runs_out() -> None:
+def test_configurations_beyond_the_budget_fit_a_larger_one() -> None:
     query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.k = b.k")
     session = query.open(max_configurations=100)
     session.push([{"type": "A", "k": n} for n in range(90)])
+    snapshot = session.snapshot()
+    more = [{"type": "A", "k": n} for n in range(90, 2000)]
     with pytest.raises(ensue.BudgetError):
-        session.push([{"type": "A", "k": n} for n in range(90, 2000)])
-    assert session.push({"type": "B", "k": 7}).count == 1
+        session.push(more)
+    session = query.resume(snapshot, max_configurations=10_000)
+    session.push(more)
+    assert session.push([{"type": "B", "k": 7}, {"type": "B", "k": 1999}]).count == 2
