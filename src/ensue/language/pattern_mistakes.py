@@ -1,0 +1,285 @@
+"""Mistakes people make inside patterns and conditions."""
+
+from __future__ import annotations
+
+from ensue.errors import Diagnostic, Fix, Span
+from ensue.language.clause_mistakes import clause_like
+from ensue.language.stumble import Stumble, expected_words, found
+from ensue.language.tokens import END
+
+
+def repeated_name(stumble: Stumble) -> Diagnostic | None:
+    """Look for `A AS x+`."""
+    token, name, word = stumble.token, stumble.before(), stumble.before(2)
+    if token.kind not in ("+", "*", "?", "{", ":+", ":*", ":{"):
+        return None
+    if name is None or word is None or name.kind != "NAME" or word.kind != "AS":
+        return None
+    sign = token.text if token.kind not in ("{", ":{") else token.text + "…}"
+    first = stumble.before(3)
+    fix = None
+    if first is not None and first.kind in ("NAME", "ANY") and "{" not in sign:
+        span = Span(first.span.start, token.span.end)
+        fix = Fix(span, f"({first.text} AS {name.text}){token.text}")
+    return Diagnostic(
+        "E118",
+        Span(name.span.start, token.span.end),
+        f"'{sign}' cannot follow a name",
+        f"to repeat the whole, write (… AS {name.text}){sign}; to name all its events, "
+        f"…{sign} AS {name.text}",
+        fix,
+    )
+
+
+def equals_for_as(stumble: Stumble) -> Diagnostic | None:
+    """Look for `SELL = a`."""
+    token = stumble.token
+    if token.kind not in ("=", "==") or not stumble.after_pattern:
+        return None
+    name = stumble.after()
+    if name is not None and name.kind == "NAME":
+        return Diagnostic(
+            "E119",
+            token.span,
+            "an event is named by AS, not by '='",
+            f"write AS {name.text}",
+            Fix(token.span, "AS"),
+        )
+    return Diagnostic("E119", token.span, "an event is named by AS, not by '='")
+
+
+def brackets_without_filter(stumble: Stumble) -> Diagnostic | None:
+    """Look for `A[price > 10]` instead of `A FILTER A[price > 10]`."""
+    token, name = stumble.token, stumble.before()
+    if token.kind != "[" or not stumble.after_pattern or name is None:
+        return None
+    if name.kind not in ("NAME", "ANY"):
+        return Diagnostic(
+            "E120",
+            token.span,
+            "brackets after a pattern",
+            "a condition follows FILTER: (A ; B AS x) FILTER x[price > 10]",
+        )
+    end = next(each for each in stumble.tokens[stumble.at :] if each.kind == "]")
+    whole = Span(name.span.start, end.span.end)
+    condition = " ".join(
+        each.text for each in stumble.tokens[stumble.at + 1 :] if each.span.start < end.span.start
+    )
+    return Diagnostic(
+        "E120",
+        whole,
+        f"a condition on {name.text} follows FILTER",
+        f"write ({name.text} FILTER {name.text}[…])",
+        Fix(whole, f"({name.text} FILTER {name.text}[{condition}])"),
+    )
+
+
+def comma_in_pattern(stumble: Stumble) -> Diagnostic | None:
+    """Look for `SELL , BUY`."""
+    token = stumble.token
+    if token.kind != "," or not stumble.after_pattern:
+        return None
+    return Diagnostic(
+        "E121",
+        token.span,
+        "',' does not join patterns",
+        "write ';' for 'followed by', or OR, AND, ALL",
+        Fix(token.span, " ;"),
+    )
+
+
+def missing_as(stumble: Stumble) -> Diagnostic | None:
+    """Look for `SELL a`."""
+    token, name = stumble.token, stumble.before()
+    if token.kind != "NAME" or not stumble.after_pattern or name is None:
+        return None
+    clause = clause_like(token, stumble.expected)
+    if clause is not None:
+        return clause
+    if name.kind not in ("NAME", "ANY", ")", "+", "}", "*", "?", ":+"):
+        return None
+    return Diagnostic(
+        "E122",
+        token.span,
+        f"found '{token.text}' after a pattern",
+        f"to name it write AS {token.text}; to go on, ';' or an operator",
+        Fix(Span(name.span.end, token.span.start), " AS "),
+    )
+
+
+def unless_after_filter(stumble: Stumble) -> Diagnostic | None:
+    """Look for `A FILTER A[x > 1] UNLESS B`."""
+    token = stumble.token
+    if token.kind not in ("UNLESS", ";", ":", "ALL", "AS") or "FILTER" not in stumble.expected:
+        return None
+    if stumble.after_pattern:
+        return None
+    return Diagnostic(
+        "E127",
+        token.span,
+        f"'{token.text}' after a filter",
+        f"put the filtered pattern in parentheses: (A FILTER A[…]) {token.text} …",
+    )
+
+
+def in_without_list(stumble: Stumble) -> Diagnostic | None:
+    """Look for `name IN 'MSFT'`."""
+    word, token = stumble.before(), stumble.token
+    if word is None or word.kind != "IN" or "(" not in stumble.expected:
+        return None
+    fix = None
+    if token.kind in ("STRING", "INTEGER", "DECIMAL"):
+        fix = Fix(token.span, f"({token.text})")
+    return Diagnostic(
+        "E138",
+        token.span,
+        f"{found(stumble)}, but IN needs a list",
+        "write IN ('x', 'y'), IN $list or IN RANGE (low, high)",
+        fix,
+    )
+
+
+def between_without_and(stumble: Stumble) -> Diagnostic | None:
+    """Look for `price BETWEEN 1, 2`."""
+    if stumble.token.kind not in (",", "]", ")", END) or "AND" not in stumble.expected:
+        return None
+    if not stumble.inside or not any(token.kind == "BETWEEN" for token in stumble.inside):
+        return None
+    fix = Fix(stumble.token.span, " AND") if stumble.token.kind == "," else None
+    return Diagnostic(
+        "E139", stumble.token.span, "BETWEEN needs two values", "write BETWEEN low AND high", fix
+    )
+
+
+def is_what(stumble: Stumble) -> Diagnostic | None:
+    """Look for `price IS 3`."""
+    word = stumble.before()
+    if word is None or word.kind not in ("IS", "NOT") or "NULL" not in stumble.expected:
+        return None
+    if stumble.wants_value:
+        return None
+    return Diagnostic(
+        "E140",
+        stumble.token.span,
+        f"{found(stumble)} after IS",
+        "only IS NULL and IS NOT NULL; else compare with = or !=",
+    )
+
+
+def bad_bounds(stumble: Stumble) -> Diagnostic | None:
+    """Look for `BUY{2 3}` and the like."""
+    word = stumble.before()
+    opened = stumble.inside[-1] if stumble.inside else None
+    if opened is None or word is None:
+        return None
+    if word.kind not in ("{", ":{") and opened.kind not in ("{", ":{"):
+        return None
+    if "INTEGER" not in stumble.expected and "}" not in stumble.expected:
+        return None
+    if stumble.wants_value or "NAME" in stumble.expected:
+        return None
+    number = stumble.after()
+    fix = None
+    if word.kind in ("{", ":{") and stumble.token.kind == "," and number is not None:
+        fix = Fix(stumble.token.span, "0,") if number.kind == "INTEGER" else None
+    return Diagnostic(
+        "E141",
+        stumble.token.span,
+        f"{found(stumble)} inside a repetition",
+        "write {3}, {1,3} or {2,}",
+        fix,
+    )
+
+
+def chained_comparison(stumble: Stumble) -> Diagnostic | None:
+    """Look for `1 < price < 2`."""
+    signs = ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
+    if stumble.token.kind not in signs or stumble.after_pattern:
+        return None
+    if not any(token.kind in signs for token in stumble.inside):
+        return None
+    return Diagnostic(
+        "E137",
+        stumble.token.span,
+        "a comparison has two sides",
+        "write low < a AND a < high, or a BETWEEN low AND high (both ends in)",
+    )
+
+
+def trailing_operator(stumble: Stumble) -> Diagnostic | None:
+    """Look for `A ; ; B`."""
+    word = stumble.before()
+    joiners = (";", ":", "OR", "AND", "ALL", "UNLESS")
+    if word is None or word.kind not in joiners or not stumble.wants_pattern:
+        return None
+    if stumble.token.kind in joiners:
+        return Diagnostic(
+            "E142",
+            stumble.token.span,
+            f"'{stumble.token.text}' right after '{word.text}'",
+            "a pattern stands between two operators",
+            Fix(stumble.token.span, ""),
+        )
+    return None
+
+
+def empty_parentheses(stumble: Stumble) -> Diagnostic | None:
+    """Look for `()` and `[]`."""
+    word = stumble.before()
+    if stumble.token.kind not in (")", "]") or word is None or word.kind not in ("(", "["):
+        return None
+    return Diagnostic(
+        "E143",
+        Span(word.span.start, stumble.token.span.end),
+        f"there is nothing between '{word.text}' and '{stumble.token.text}'",
+        f"write {expected_words(stumble)}",
+    )
+
+
+def not_without_parentheses(stumble: Stumble) -> Diagnostic | None:
+    """Look for `NOT BUY`."""
+    token, word = stumble.token, stumble.before()
+    if word is None or word.kind != "NOT" or stumble.expected != {"("}:
+        return None
+    fix = Fix(token.span, f"({token.text})") if token.kind in ("NAME", "ANY") else None
+    return Diagnostic(
+        "E144", token.span, "NOT of a pattern needs parentheses", f"write NOT({token.text})", fix
+    )
+
+
+def aggregate_equals(stumble: Stumble) -> Diagnostic | None:
+    """Look for `AGGREGATE Y[count(b) AS n]`."""
+    if stumble.expected != {"="} or not stumble.within("AGGREGATE"):
+        return None
+    return Diagnostic(
+        "E146",
+        stumble.token.span,
+        f"{found(stumble)}, but AGGREGATE names each column",
+        "write AGGREGATE Y[total = sum(x.price)]",
+    )
+
+
+def undotted_key(stumble: Stumble) -> Diagnostic | None:
+    """Look for `PARTITION BY [k, x.j]` and `[x.j, k]`."""
+    dotted = stumble.token.kind == "." and stumble.expected == {",", "]"}
+    plain = stumble.token.kind in (",", "]") and stumble.expected == {"."}
+    if (dotted or plain) and stumble.within("BY"):
+        return Diagnostic(
+            "E147",
+            stumble.token.span,
+            "dotted and plain attributes are mixed",
+            "PARTITION BY [a], [b] is about the query; PARTITION BY [x.a, y.b] about a pattern",
+        )
+    return None
+
+
+def value_in_pattern(stumble: Stumble) -> Diagnostic | None:
+    """Look for `'SELL' ; BUY`."""
+    if not stumble.wants_pattern or stumble.token.kind not in ("STRING", "INTEGER", "DECIMAL"):
+        return None
+    return Diagnostic(
+        "E145",
+        stumble.token.span,
+        f"{found(stumble)}, expected a pattern",
+        "an event type is a plain name; conditions on values follow FILTER",
+    )
