@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Literal, NamedTuple
 
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Expression
 from ensue.analysis.types import Type
 from ensue.automata import machine as m
-from ensue.automata.registers import Deferred, InexpressibleError, Interval, Plan, on_one_event
+from ensue.automata.registers import (
+    Deferred,
+    InexpressibleError,
+    Interval,
+    Maker,
+    Plan,
+    on_one_event,
+)
 from ensue.logic import formula as f
 
 
@@ -79,15 +87,19 @@ def compile_formula(
 ) -> Compiled:
     """Return the machine of a formula.
 
-    Raises NotUnaryError where a formula computes events, or has conditions between events that
-    registers cannot decide.
+    Raises NotUnaryError where conditions between events, or on computed events, decide which runs
+    compete with each other.
     """
-    return _compiled(formula, type_of, assume_numbers)
+    return _compiled(formula, type_of, assume_numbers, frozenset())
 
 
-def _compiled(formula: f.Formula, type_of: TypeOf, assume_numbers: bool) -> Compiled:
-    builder = _Builder(formula, type_of, plan=Plan(assume_numbers=assume_numbers))
+def _compiled(
+    formula: f.Formula, type_of: TypeOf, assume_numbers: bool, unseen: frozenset[str]
+) -> Compiled:
+    plan = Plan(assume_numbers=assume_numbers)
+    builder = _Builder(formula, type_of, plan=plan, unseen=unseen)
     machine = builder.build(formula)
+    builder.plan.shown = builder.made
     return Compiled(
         machine,
         tuple(builder.variables),
@@ -114,6 +126,12 @@ class _Builder:
     absent: list[Compiled] = field(default_factory=list)
     sealed: int = 0
     """How many operators are around it that conditions cannot look through."""
+    made: list[int] = field(default_factory=list)
+    """The AGGREGATEs of what is built so far whose events can be seen from here, by number."""
+    unseen: frozenset[str] = frozenset()
+    """Computed variables that nobody around looks at."""
+    agreed: frozenset[str] = frozenset()
+    """Computed variables that come to an AND, whose sides never compute the same event."""
 
     def __post_init__(self) -> None:
         for each in f.subformulas(self.whole):
@@ -129,7 +147,7 @@ class _Builder:
                 tests = () if test == (None, None) else (self._test(test),)
                 return m.One(tests, self._bit(name))
             case f.Absent(formula=inner):
-                return m.NotOne(self._sealed(inner))
+                return m.NotOne(self._mute(inner))
             case f.Empty():
                 return m.Nothing()
             case f.Named(formula=inner, variable=name):
@@ -144,32 +162,70 @@ class _Builder:
             case f.Or(items=items):
                 return m.Choice(tuple(map(self.build, items)))
             case f.And(items=items):
-                both = self.build(items[0])
-                for item in items[1:]:
-                    both = m.Agreement(both, self.build(item), self.visible)
-                return both
+                agreed, self.agreed = self.agreed, f.computed_variables(formula)
+                sides = list(map(self.build, items))
+                self.agreed = agreed
+                return reduce(lambda a, b: m.Agreement(a, b, self.visible), sides)
             case f.All(items=items):
                 return m.Together(tuple(map(self.build, items)))
             case f.Unless(formula=inner, absent=absent):
                 if f.is_unary(absent) or self.sealed:
-                    return m.Without(self.build(inner), self._sealed(absent))
+                    return m.Without(self.build(inner), self._mute(absent))
                 return self._bounded(inner, absent)
             case f.Filter():
                 return self._filtered(formula)
             case f.Project(formula=inner, variables=names):
-                self.projections += 1
-                machine_inner = self.build(inner)
-                self.projections -= 1
-                dropped = sum(self._bit(name) for name in self.variables if name not in names)
-                return m.Projected(machine_inner, ~dropped)
+                return self._projected(inner, names)
             case f.Select(formula=inner, strategy="START"):
                 return m.FromStart(self.build(inner), self._test(AtStart()))
             case f.Select(formula=inner, strategy="STRICT"):
                 return m.WithoutGap(self.build(inner), self.visible)
             case f.Select(formula=inner, strategy=strategy):
-                return m.Unbeaten(self._sealed(inner), m.COMPARE[strategy])
-            case f.Aggregate(variable=name):
-                raise NotUnaryError(f"AGGREGATE {name}")
+                return m.Unbeaten(self._sealed(inner), m.COMPARE[strategy], self.visible)
+            case f.Aggregate():
+                return self._aggregated(formula)
+
+    def _projected(self, formula: f.Formula, names: frozenset[str]) -> m.Machine:
+        unseen, agreed, before = self.unseen, self.agreed, len(self.made)
+        gone = f.computed_variables(formula) - names
+        self.unseen, self.agreed = unseen | gone, agreed - gone
+        self.projections += 1
+        machine = self.build(formula)
+        self.projections -= 1
+        self.unseen, self.agreed = unseen, agreed
+        new = [n for n in self.made[before:] if self.plan.makers[n].formula.variable in names]
+        self.made[before:] = new
+        dropped = sum(self._bit(name) for name in self.variables if name not in names)
+        return m.Projected(machine, ~dropped)
+
+    def _aggregated(self, formula: f.Aggregate) -> m.Machine:
+        """Mark where the scope of an AGGREGATE ends, and the events that it reads."""
+        if formula.variable in self.agreed:
+            return m.Choice(())
+        if formula.variable in self.unseen:
+            return self.build(formula.formula)
+        names = {column.variable for column in formula.columns}
+        before = len(self.made)
+        machine = self._looked_at(formula.formula, names)
+        bits: dict[str, int] = {}
+        for name in sorted(names & self.variables.keys()):
+            if self._is_own(name, formula):
+                bits[name] = self._bit(name)
+            else:
+                bits[name] = self._hidden_bit()
+                machine = m.Copied(machine, self._bit(name), bits[name])
+        end = self._hidden_bit()
+        inside = tuple(self.made[before:])
+        self.made.append(len(self.plan.makers))
+        self.plan.makers.append(Maker(formula, tuple(bits.items()), end, inside))
+        return m.Bounded(machine, 0, end)
+
+    def _looked_at(self, formula: f.Formula, names: Collection[str]) -> m.Machine:
+        """Build a formula at whose variables, computed ones among them, something looks."""
+        unseen, self.unseen = self.unseen, self.unseen - frozenset(names)
+        machine = self.build(formula)
+        self.unseen = unseen
+        return machine
 
     def _bounded(self, formula: f.Formula, absent: f.Formula) -> m.Machine:
         """Build φ of φ UNLESS ψ, and a machine of its own for a ψ that relates events.
@@ -180,7 +236,8 @@ class _Builder:
             isinstance(absent, f.Select) and absent.strategy not in ("START", "STRICT")
         ):
             absent = absent.formula
-        alone = _compiled(absent, self.type_of, self.plan.assume_numbers)
+        unseen = f.computed_variables(absent)
+        alone = _compiled(absent, self.type_of, self.plan.assume_numbers, unseen)
         if alone.plan.deferred or alone.absent:
             raise NotUnaryError(f"UNLESS {f.describe(absent)}")
         begin, end = self._hidden_bit(), self._hidden_bit()
@@ -195,33 +252,58 @@ class _Builder:
         self.sealed -= 1
         return machine
 
+    def _mute(self, formula: f.Formula) -> m.Machine:
+        """Build a formula of which only the intervals matter."""
+        unseen, agreed, before = self.unseen, self.agreed, len(self.made)
+        self.unseen, self.agreed = f.computed_variables(formula), frozenset()
+        machine = self._sealed(formula)
+        self.unseen, self.agreed = unseen, agreed
+        del self.made[before:]
+        return machine
+
     def _filtered(self, formula: f.Filter) -> m.Machine:
         inner = formula.formula
         if isinstance(inner, f.Or) and all(_names_of_one_event(each) for each in inner.items):
             items = (f.Filter(each, formula.conditions) for each in inner.items)
             return m.Choice(tuple(map(self._filtered, items)))
-        machine = self.build(inner)
+        before = len(self.made)
+        machine = self._looked_at(inner, _names(formula.conditions))
         conditions = formula.conditions
         one = _names_of_one_event(formula.formula)
         if one is not None:
             every = [on_one_event(each, one, self.type_of) for each in conditions]
             conditions = tuple(condition for some in every for condition in some)
-        between = [each for each in conditions if not isinstance(each, Each)]
+        makers = tuple(self.made[before:])
+        computed = {self.plan.makers[number].formula.variable for number in makers}
+        between = [
+            each for each in conditions if not isinstance(each, Each) or each.variable in computed
+        ]
         if between:
-            machine = self._watched(machine, formula, between)
+            machine = self._watched(machine, formula, between, makers)
         for condition in conditions:
-            if isinstance(condition, Each):
+            if (
+                isinstance(condition, Each)
+                and condition.variable in self.variables.keys() - computed
+            ):
                 test = self._test(condition.predicate)
                 machine = m.Filtered(machine, self._bit(condition.variable), test)
         return machine
 
     def _watched(
-        self, machine: m.Machine, formula: f.Filter, conditions: Sequence[f.Atomic]
+        self,
+        machine: m.Machine,
+        formula: f.Filter,
+        conditions: Sequence[f.Atomic],
+        makers: tuple[int, ...],
     ) -> m.Machine:
-        """Add registers for conditions between events; hidden bits tell what their scope is."""
+        """Add registers for conditions between events; hidden bits tell what their scope is.
+
+        Conditions on events that one of the makers computes wait for them.
+        """
         if self.sealed:
             raise NotUnaryError(f"{conditions[0].text} inside NEXT, LAST, MAX, NOT or UNLESS")
-        names = sorted({name for each in conditions for name in _variables(each)})
+        names = sorted(_names(conditions) & self.variables.keys())
+        computed = {self.plan.makers[number].formula.variable for number in makers}
         bits: dict[str, int] = {}
         for name in names:
             if self._is_own(name, formula):
@@ -235,11 +317,14 @@ class _Builder:
             machine = m.Marked(machine, marker)
         iterated = frozenset(n for n in names if f.most_events(formula.formula, n) > 1)
         for condition in conditions:
+            about = f.condition_variables(condition)
             try:
+                if computed.intersection(about):
+                    raise InexpressibleError(condition.text)
                 self._add(condition, bits, iterated, marker)
             except InexpressibleError:
-                own = tuple((name, bits[name]) for name in _variables(condition))
-                self.plan.deferred.append(Deferred(condition, own, marker))
+                own = tuple((name, bits[name]) for name in about if name in bits)
+                self.plan.deferred.append(Deferred(condition, own, marker, makers))
         return machine
 
     def _add(
@@ -256,7 +341,7 @@ class _Builder:
             case Each():
                 raise AssertionError(condition)
 
-    def _is_own(self, name: str, formula: f.Filter) -> bool:
+    def _is_own(self, name: str, formula: f.Formula) -> bool:
         """Tell whether a variable is bound nowhere but in this one occurrence of a formula."""
         everywhere = f.bindings_of(self.whole, name)
         alone = everywhere == f.bindings_of(formula, name)
@@ -287,11 +372,5 @@ def _names_of_one_event(formula: f.Formula) -> frozenset[str] | None:
             return None
 
 
-def _variables(condition: f.Atomic) -> tuple[str, ...]:
-    match condition:
-        case Relation(variables=names):
-            return names
-        case SameKey(keys=keys):
-            return tuple(name for name, _ in keys)
-        case _:
-            return (condition.variable,)
+def _names(conditions: Sequence[f.Atomic]) -> frozenset[str]:
+    return frozenset(name for each in conditions for name in f.condition_variables(each))

@@ -515,6 +515,7 @@ class Unbeaten:
 
     inner: Machine
     compare: Compare
+    visible: int
     nullable: bool = False
 
     def first(self, holds: Holds) -> Moves:
@@ -533,12 +534,16 @@ class Unbeaten:
         self, moves: Sequence[Move], theirs: Sequence[tuple[int, Sequence[Move]]]
     ) -> Iterator[Move]:
         outcomes = {
-            marked: self._against(marked, theirs) for marked in {bool(m.label) for m in moves}
+            marked: self._against(marked, theirs) for marked in set(map(self._marks, moves))
         }
-        for label, final, state in moves:
-            rivals, beaten = outcomes[bool(label)]
+        for move in moves:
+            label, final, state = move
+            rivals, beaten = outcomes[self._marks(move)]
             if final or state is not None:
                 yield Move(label, final and not beaten, None if state is None else (state, rivals))
+
+    def _marks(self, move: Move) -> bool:
+        return bool(move.label & self.visible)
 
     def _against(
         self, marked: bool, theirs: Sequence[tuple[int, Sequence[Move]]]
@@ -548,7 +553,7 @@ class Unbeaten:
         beaten = False
         for rank, moves in theirs:
             for move in moves:
-                after = self.compare(rank, marked, bool(move.label))
+                after = self.compare(rank, marked, self._marks(move))
                 if after is None:
                     continue
                 beaten = beaten or (after == 1 and move.final)

@@ -32,6 +32,7 @@ from ensue.analysis.expressions import (
     without_variables,
 )
 from ensue.analysis.types import Type
+from ensue.logic.formula import Aggregate
 
 Sign = Literal["=", "!=", "<", "<=", ">", ">="]
 Act = Literal["keep", "clear", "put", "least", "most", "same"]
@@ -109,6 +110,14 @@ class Instance:
         return frozenset(watch.register for watch in self.watches)
 
 
+class Round(NamedTuple):
+    """A scope that a match has been through: from where, up to where, and what it bound there."""
+
+    first: int
+    last: int
+    bound: frozenset[tuple[str, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Deferred:
     """A condition that is decided on enumeration, by the labels of a match."""
@@ -117,6 +126,8 @@ class Deferred:
     bits: tuple[tuple[str, int], ...]
     """Its variables, and the bits that mark their events in its scope."""
     marker: int
+    makers: tuple[int, ...] = ()
+    """The AGGREGATEs of its scope, by their numbers in the plan."""
 
     def expressions(self) -> Iterator[Expression]:
         """Give what the condition reads."""
@@ -128,15 +139,39 @@ class Deferred:
             case SameKey(keys=keys):
                 yield from (_attribute(path, Type.UNKNOWN) for _, path in keys)
 
-    def rounds(self, word: Sequence[tuple[int, int]]) -> Iterator[frozenset[tuple[str, int]]]:
+    def rounds(self, word: Sequence[tuple[int, int]]) -> Iterator[Round]:
         """Return what is bound in each round of the scope, given positions and labels."""
         bound: set[tuple[str, int]] = set()
+        first = 0
         for position, label in word:
             if label & self.marker:
-                yield frozenset(bound)
-                bound = set()
+                yield Round(first, position - 1, frozenset(bound))
+                bound, first = set(), position
             bound.update((name, position) for name, bit in self.bits if label & bit)
-        yield frozenset(bound)
+        yield Round(first, word[-1][0] if word else first, frozenset(bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """An AGGREGATE inside a pattern, which makes an event whenever its scope ends."""
+
+    formula: Aggregate
+    bits: tuple[tuple[str, int], ...]
+    """The variables it reads, and the bits that mark their events in its scope."""
+    end: int
+    """The bit of the last event of its scope."""
+    makers: tuple[int, ...]
+    """The AGGREGATEs of its scope, by their numbers in the plan."""
+
+    def rounds(self, word: Sequence[tuple[int, int]]) -> Iterator[Round]:
+        """Return what is bound in each round of the scope, given positions and labels."""
+        bound: set[tuple[str, int]] = set()
+        first = 0
+        for position, label in word:
+            bound.update((name, position) for name, bit in self.bits if label & bit)
+            if label & self.end:
+                yield Round(first, position, frozenset(bound))
+                bound, first = set(), position + 1
 
 
 class Interval(NamedTuple):
@@ -156,6 +191,10 @@ class Plan:
     instances: list[Instance] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     intervals: list[Interval] = field(default_factory=list)
+    makers: list[Maker] = field(default_factory=list)
+    """AGGREGATEs inside the pattern, those inside others before them."""
+    shown: list[int] = field(default_factory=list)
+    """Those whose events are part of the match."""
     registers: int = 0
     assume_numbers: bool = False
     """Take attributes of unknown type for numbers: to explain a query before there are events."""

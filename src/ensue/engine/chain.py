@@ -81,7 +81,7 @@ class _Chain:
                 self.operators.append(operator)
 
     def _sinks(self, condition: f.Atomic) -> bool:
-        names = set(condition_variables(condition))
+        names = set(f.condition_variables(condition))
         return not names & self.computed and all(
             isinstance(each, f.Aggregate | f.Filter)
             or (isinstance(each, f.Project) and names <= each.variables)
@@ -96,7 +96,7 @@ class _Chain:
                 case f.Aggregate(columns=columns):
                     wanted.update(column.variable for column in columns)
                 case f.Filter(conditions=conditions):
-                    wanted.update(n for each in conditions for n in condition_variables(each))
+                    wanted.update(n for each in conditions for n in f.condition_variables(each))
                 case f.Project(variables=names):
                     wanted |= names
                     break
@@ -109,20 +109,11 @@ class _Chain:
             if isinstance(each, f.Aggregate):
                 wanted.update(column.variable for column in each.columns)
         bound = {
-            each.variable for each in f.subformulas(self.core) if isinstance(each, f.Atom | f.Named)
+            each.variable
+            for each in f.subformulas(self.core)
+            if isinstance(each, f.Atom | f.Named | f.Aggregate)
         }
         return self.core if bound <= wanted else f.Project(self.core, frozenset(wanted & bound))
-
-
-def condition_variables(condition: f.Atomic) -> tuple[str, ...]:
-    """Return the variables that a condition is about."""
-    match condition:
-        case Relation(variables=names):
-            return names
-        case SameKey(keys=keys):
-            return tuple(name for name, _ in keys)
-        case Each(variable=name) | Trend(variable=name):
-            return (name,)
 
 
 def read_columns(operators: tuple[Operator, ...]) -> set[str]:

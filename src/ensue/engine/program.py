@@ -86,6 +86,8 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
         bound.limit,
         tuple(ready.plan.deferred),
         tuple(ready.plan.intervals),
+        tuple(ready.plan.makers),
+        tuple(ready.plan.shown),
     )
     if refinement.refuses:
         return ready, replace(refinement, consume=fast.consumption(bound))

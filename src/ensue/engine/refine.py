@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ensue.analysis.expressions import paths_of
-from ensue.automata.registers import Deferred, Interval
+from ensue.automata.registers import Deferred, Interval, Maker, Round
 from ensue.engine.absence import Barriers
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator, filters, read_columns
@@ -28,6 +28,7 @@ from ensue.logic import formula as f
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import (
     ComplexEvent,
+    Computed,
     Event,
     Found,
     Reference,
@@ -51,6 +52,10 @@ class Refinement:
     """Conditions that are checked before all else."""
     intervals: tuple[Interval, ...] = ()
     """Where something must not have happened."""
+    makers: tuple[Maker, ...] = ()
+    """AGGREGATEs inside the pattern."""
+    shown: tuple[int, ...] = ()
+    """Those whose events belong to matches."""
     consume: str = "NONE"
     """What a completing event consumes, where that is not known before."""
 
@@ -62,7 +67,7 @@ class Refinement:
     @property
     def columnar(self) -> bool:
         """Whether all of it can be done on columns of matches."""
-        plain = not (self.positions_only or self.deferred or self.intervals)
+        plain = not (self.positions_only or self.deferred or self.intervals or self.makers)
         return plain and self.consume == "NONE" and is_columnar(self.operators)
 
     def apply(self, matches: set[ComplexEvent], reference: Reference) -> list[ComplexEvent]:
@@ -159,33 +164,11 @@ class Refined:
 
     def __iter__(self) -> Iterator[Found]:
         reference = self._reference()
-        deferred = self.refinement.deferred
-
-        def holds(word: Word) -> bool:
-            return self._undisturbed(word) and all(
-                reference.satisfies(ComplexEvent(word.start, word.end, bound), each.condition)
-                for each in deferred
-                for bound in each.rounds(word.labels)
-            )
-
-        names = list(enumerate(self.found.variables))
         consumed = dict(self.before)
         consumes = self.refinement.consume
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
-            matches = {
-                ComplexEvent(
-                    word.start,
-                    word.end,
-                    frozenset(
-                        (name, position)
-                        for position, label in word.labels
-                        for bit, name in names
-                        if label >> bit & 1
-                    ),
-                )
-                for word in group
-                if holds(word)
-            }
+            read = (self._read(word, reference) for word in group)
+            matches = {match for match in read if match is not None}
             found = self.refinement.apply(matches, reference)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
@@ -196,10 +179,44 @@ class Refined:
                 yield Found((), match)
         self._after = consumed
 
+    def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
+        """Return the match that a run has read, with the events computed inside; None: none."""
+        if not self._undisturbed(word):
+            return None
+        refinement = self.refinement
+        made: list[list[tuple[str, Computed]]] = []
+
+        def scope(each: Maker | Deferred, round: Round) -> ComplexEvent:
+            computed = frozenset(
+                one
+                for number in each.makers
+                for one in made[number]
+                if round.first <= one[1].end <= round.last
+            )
+            return ComplexEvent(word.start, round.last, round.bound, computed)
+
+        for maker in refinement.makers:
+            rounds = (scope(maker, round) for round in maker.rounds(word.labels))
+            name = maker.formula.variable
+            made.append([(name, reference.computed(c, maker.formula)) for c in rounds])
+        for deferred in refinement.deferred:
+            for round in deferred.rounds(word.labels):
+                if not reference.satisfies(scope(deferred, round), deferred.condition):
+                    return None
+        bindings = frozenset(
+            (name, position)
+            for position, label in word.labels
+            for bit, name in enumerate(self.found.variables)
+            if label >> bit & 1
+        )
+        shown = frozenset(one for number in refinement.shown for one in made[number])
+        return ComplexEvent(word.start, word.end, bindings, shown)
+
     def _reference(self) -> Reference:
         """Return what evaluates conditions and aggregates on the events of the matches."""
-        deferred, operators = self.refinement.deferred, self.refinement.operators
-        every = (paths_of(read) for each in deferred for read in each.expressions())
+        refinement = self.refinement
+        every = (paths_of(read) for each in refinement.deferred for read in each.expressions())
+        operators = (*refinement.operators, *(each.formula for each in refinement.makers))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)
         rows: Any = Rows(self._view, frozenset(read))
         return Reference(rows, self.tally)

@@ -20,5 +20,5 @@ def to_events(stream: Stream) -> list[Event]:
             int(stream.times[row]),
             None if streams is None else streams[row],
         )
-        for row in range(table.num_rows)
+        for row in range(len(types))
     ]

@@ -187,13 +187,40 @@ def _most_events(formula: Formula, names: frozenset[str] | None) -> int:
 
 
 def is_unary(formula: Formula) -> bool:
-    """Tell whether all conditions look at one event at a time."""
+    """Tell whether all conditions look at one event of the stream at a time."""
+    parts = list(subformulas(formula))
+    computes = any(isinstance(each, Aggregate) for each in parts)
     return all(
         isinstance(condition, Each)
-        for each in subformulas(formula)
+        and not (computes and condition.variable in computed_variables(each))
+        for each in parts
         if isinstance(each, Filter)
         for condition in each.conditions
     )
+
+
+def computed_variables(formula: Formula) -> frozenset[str]:
+    """Return the variables to which AGGREGATEs of a formula bind something."""
+    match formula:
+        case Aggregate(formula=inner, variable=name):
+            return computed_variables(inner) | {name}
+        case Project(formula=inner, variables=names):
+            return computed_variables(inner) & names
+        case Unless(formula=inner):
+            return computed_variables(inner)
+        case _:
+            return frozenset().union(*map(computed_variables, children(formula)))
+
+
+def condition_variables(condition: Atomic) -> tuple[str, ...]:
+    """Return the variables that a condition is about."""
+    match condition:
+        case Relation(variables=names):
+            return names
+        case SameKey(keys=keys):
+            return tuple(name for name, _ in keys)
+        case Each(variable=name) | Trend(variable=name):
+            return (name,)
 
 
 def describe(formula: Formula) -> str:

@@ -210,9 +210,13 @@ class Reference:
 
     def aggregated(self, c: ComplexEvent, formula: f.Aggregate) -> ComplexEvent:
         """Add the event that an AGGREGATE computes."""
-        columns = tuple((column.name, self._total(c, column)) for column in formula.columns)
-        event = Computed(formula.place, c.end, columns)
+        event = self.computed(c, formula)
         return ComplexEvent(c.start, c.end, c.bindings, c.computed | {(formula.variable, event)})
+
+    def computed(self, c: ComplexEvent, formula: f.Aggregate) -> Computed:
+        """Return the event that an AGGREGATE computes."""
+        columns = tuple((column.name, self._total(c, column)) for column in formula.columns)
+        return Computed(formula.place, c.end, columns)
 
     def _total(self, c: ComplexEvent, column: Column) -> Value:
         values = self.column_values(c, column)
