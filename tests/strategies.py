@@ -103,6 +103,13 @@ def bound_names(pattern: tree.Pattern) -> list[str]:
     return sorted({name for atom in Variables().atoms(pattern) for name in atom.variables})
 
 
+def computed_names(pattern: tree.Pattern) -> list[str]:
+    """Return the variables that a pattern can bind to computed events."""
+    from ensue.analysis.variables import Variables
+
+    return sorted(Variables().computed(pattern))
+
+
 @dataclass(frozen=True)
 class Language:
     """Which parts of the language random patterns use."""
@@ -129,7 +136,7 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
     if language.conditions:
         kinds += ["trend", "trend", "relation", "relation", "relation", "key"]
     if language.aggregates:
-        kinds += ["aggregate"] * 3
+        kinds += ["aggregate"] * 3 + ["computed"] * 2
     kind = draw(st.sampled_from(kinds))
     inner = patterns(language, depth - 1)
     contiguous = language.contiguous and draw(st.booleans())
@@ -162,8 +169,11 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
         case "filter":
             return _filtered(draw, pattern)
         case "project":
-            kept = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+            every = names + computed_names(pattern)
+            kept = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
             return tree.Projected(pattern, tuple(map(word, kept)))
+        case "computed" if computed_names(pattern):
+            return draw(_on_computed(pattern, names))
         case "trend":
             return draw(_trends(pattern, names))
         case "relation":
@@ -288,7 +298,9 @@ def _aggregates(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tre
     columns = []
     for index in range(draw(st.integers(1, 2))):
         function = draw(st.sampled_from(functions))
-        path = tree.Path((word(draw(st.sampled_from(names))), word(draw(st.sampled_from("vw")))))
+        variable = draw(st.sampled_from(names + computed_names(pattern)))
+        attribute = draw(st.sampled_from("vw")) if variable in names else "b0"
+        path = tree.Path((word(variable), word(attribute)))
         columns.append(tree.Aggregate(word(f"b{index}"), word(function), path))
     name = draw(st.sampled_from("YZ"))
     aggregated = tree.Aggregated(pattern, word(name), tuple(columns))
@@ -296,6 +308,25 @@ def _aggregates(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tre
         return aggregated
     predicate = tree.Comparison(draw(_signs), tree.Path((word("b0"),)), draw(_numbers))
     return tree.Filtered(aggregated, tree.Restriction(word(name), predicate))
+
+
+@st.composite
+def _on_computed(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
+    """A condition on computed events, wherever in the pattern they are made."""
+    name = word(draw(st.sampled_from(computed_names(pattern))))
+    path = tree.Path((word("b0"),))
+    match draw(st.integers(0, 3)):
+        case 0:
+            kind = draw(st.sampled_from(("same", "increasing", "nonincreasing")))
+            condition: tree.Expression = tree.Restriction(name, tree.Call(word(kind), (path,)))
+        case 1:
+            other = word(draw(st.sampled_from(names)))
+            mine, theirs = tree.Path((name, word("b0"))), tree.Path((other, word("v")))
+            condition = tree.Comparison(draw(_signs), mine, theirs)
+        case _:
+            compared = tree.Comparison(draw(_signs), path, draw(_numbers))
+            condition = tree.Restriction(name, compared)
+    return tree.Filtered(pattern, condition)
 
 
 @st.composite

@@ -19,11 +19,12 @@ from ensue.engine.program import compiled as fast_path
 from ensue.engine.stream import Options
 from ensue.language import tree
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
-from tests.pairs import Pair, pairs
+from tests.pairs import Pair, collected, pairs
 from tests.strategies import Language, bound_names, word
 
 PLAIN = Language(contiguous=True, full=True)
 NESTED = Language(aggregates=True)
+NESTED_CONDITIONS = Language(aggregates=True, conditions=True)
 FUNCTIONS = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
 
 
@@ -88,7 +89,8 @@ def found(matches: Matches) -> Counter[str]:
             )
             for name in matches.shape.computed
         }
-        every.append(str((m.start, m.end, sorted(m.bindings.items()), sorted(computed.items()))))
+        made = sorted((name, y.place, y.end) for name, y in m._found.match.computed)
+        every.append(str((m.start, m.end, m.bindings, sorted(computed.items()), made)))
     return Counter(every)
 
 
@@ -130,13 +132,25 @@ def test_aggregates_over_conditions_eq_reference(pair: Pair) -> None:
 
 
 @settings(max_examples=MANY // 10)
-@given(pairs(NESTED))
+@given(st.one_of(pairs(NESTED), pairs(NESTED), pairs(NESTED_CONDITIONS)))
 def test_aggregates_anywhere_eq_reference(pair: Pair) -> None:
     check(pair)
 
 
+def test_few_aggregates_need_the_definition() -> None:
+    """Only where values decide which runs compete: inside NEXT, LAST, MAX, UNLESS."""
+    ways: Counter[bool] = Counter()
+    for pair in collected(150, 11, drawn=pairs(NESTED)):
+        ready = compiled(pair.query)
+        if ready is not None:
+            bound = ready.bind(from_arrow_schema(SCHEMA, closed=True), Clock(known=True))
+            ways[fast_path(bound, False) is not None] += 1
+    assert ways[True] > 100
+    assert ways[False] <= 0.05 * ways.total()
+
+
 @settings(max_examples=MANY // 20)
-@given(aggregated(), st.integers(1, 3))
+@given(st.one_of(aggregated(), pairs(NESTED)), st.integers(1, 3))
 def test_limited_aggregates_are_some_of_all(pair: Pair, limit: int) -> None:
     whole = compiled(pair.query)
     if whole is None or not pair.rows:
@@ -149,7 +163,7 @@ def test_limited_aggregates_are_some_of_all(pair: Pair, limit: int) -> None:
 
 
 @settings(max_examples=MANY // 20)
-@given(aggregated(), st.data())
+@given(st.one_of(aggregated(), pairs(NESTED)), st.data())
 def test_aggregates_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready = compiled(pair.query)
     if ready is None or not pair.rows:

@@ -274,17 +274,17 @@ class _Builder:
             every = [on_one_event(each, one, self.type_of) for each in conditions]
             conditions = tuple(condition for some in every for condition in some)
         makers = tuple(self.made[before:])
-        computed = {self.plan.makers[number].formula.variable for number in makers}
+        computed = self._computed(makers)
+        # A variable is unknown where its AGGREGATE stands below an AND, which never holds.
+        known = computed | self.variables.keys()
+        conditions = tuple(each for each in conditions if _names([each]) <= known)
         between = [
             each for each in conditions if not isinstance(each, Each) or each.variable in computed
         ]
         if between:
             machine = self._watched(machine, formula, between, makers)
         for condition in conditions:
-            if (
-                isinstance(condition, Each)
-                and condition.variable in self.variables.keys() - computed
-            ):
+            if isinstance(condition, Each) and condition.variable not in computed:
                 test = self._test(condition.predicate)
                 machine = m.Filtered(machine, self._bit(condition.variable), test)
         return machine
@@ -303,7 +303,7 @@ class _Builder:
         if self.sealed:
             raise NotUnaryError(f"{conditions[0].text} inside NEXT, LAST, MAX, NOT or UNLESS")
         names = sorted(_names(conditions) & self.variables.keys())
-        computed = {self.plan.makers[number].formula.variable for number in makers}
+        computed = self._computed(makers)
         bits: dict[str, int] = {}
         for name in names:
             if self._is_own(name, formula):
@@ -326,6 +326,9 @@ class _Builder:
                 own = tuple((name, bits[name]) for name in about if name in bits)
                 self.plan.deferred.append(Deferred(condition, own, marker, makers))
         return machine
+
+    def _computed(self, makers: Collection[int]) -> frozenset[str]:
+        return frozenset(self.plan.makers[number].formula.variable for number in makers)
 
     def _add(
         self, condition: f.Atomic, bits: Mapping[str, int], iterated: frozenset[str], marker: int
