@@ -95,6 +95,25 @@ def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.P
     return pattern
 
 
+@st.composite
+def _guarded(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+    """A pattern UNLESS one with conditions between events, which may be under an UNLESS itself."""
+
+    def absent() -> tree.Pattern:
+        events: list[tree.Pattern] = [
+            tree.Named(tree.Event(word(draw(st.sampled_from(TYPES)))), word(name))
+            for name in "xyz"[: draw(st.sampled_from((2, 2, 3)))]
+        ]
+        if draw(st.integers(0, 3)) == 0:
+            events[-1] = tree.Repeated(events[-1], 1, None, contiguous=False)
+        return draw(conditioned(tree.Sequence(tuple(events), contiguous=False)))
+
+    happens = absent()
+    if draw(st.integers(0, 3)) == 0:
+        happens = tree.Unless(happens, absent())
+    return tree.Unless(pattern, happens)
+
+
 def _units(size: int) -> tree.Window:
     return tree.Window(size, None, tree.Path((word("ts"),)))
 
@@ -115,6 +134,8 @@ def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Qu
     pattern = draw(rich_patterns(language, depth))
     if language.conditions:
         pattern = draw(conditioned(pattern))
+    if language.guarded:
+        pattern = draw(_guarded(pattern))
     names = bound_names(pattern)
     strategy = draw(st.sampled_from(STRATEGIES))
     shown: tuple[tree.Shown, ...] = ()
@@ -175,6 +196,10 @@ def witnesses(draw: st.DrawFn, formula: f.Formula) -> list[Wanted]:
                 replace(event, variables=event.variables & names)
                 for event in draw(witnesses(inner))
             ]
+        case f.Unless(formula=inner, absent=absent) if not f.is_unary(absent):
+            # Both, with what must not happen inside: whether it does is up to its conditions.
+            kept = draw(witnesses(inner))
+            return [*kept[:1], *draw(witnesses(absent)), *kept[1:]]
         case _:
             return draw(witnesses(formula.formula))
 
@@ -241,10 +266,13 @@ def pairs(draw: st.DrawFn, language: Language | None = None, longest: int = 7) -
     return Pair(query, draw(streams_for(formula, longest, bool(query.partition))))
 
 
+@cache
 def related_pairs() -> st.SearchStrategy[Pair]:
     """Queries with conditions between events, of all kinds and of the plainer ones."""
     plain = Language(contiguous=False, full=False, conditions=True)
-    return st.one_of(pairs(Language(conditions=True)), pairs(plain), pairs(plain))
+    guarded = Language(contiguous=False, full=False, guarded=True)
+    every = (Language(conditions=True), plain, plain, guarded)
+    return st.one_of(*map(pairs, every))
 
 
 @cache

@@ -121,6 +121,8 @@ class Language:
     """Conditions between events, same, increasing, …, PARTITION BY inside patterns."""
     aggregates: bool = False
     optional: bool = True
+    guarded: bool = False
+    """Whole patterns stand under UNLESS with a condition between events on its right."""
 
 
 @cache

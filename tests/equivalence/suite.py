@@ -166,6 +166,12 @@ RELATED = (
     ("(A AS a ; B AS b) FILTER a.k < b.k", "Ap Bq Bp Ao Bp B"),
     ("(A ; D) UNLESS (B AS b ; C AS c FILTER b.v = c.v)", "A B1 A C1 D A B1 D C2 D"),
     ("(A ; (B ; E UNLESS (C AS c ; D AS d FILTER c.v = d.v)))+", "A B C1 D2 E A B C1 D1 E"),
+    ("(A ; D) UNLESS (B AS b ; C AS c FILTER b.v != c.v)", "A B1 C1 D A B1 C2 D A B1 C1 C2 B D"),
+    (
+        "(A ; D) UNLESS ((B AS b ; C AS c FILTER b.v * c.v = 2) UNLESS (E AS e ; E AS f FILTER "
+        "e.v < f.v))",
+        "A B1 C2 D A B1 E1 E2 C2 D A B2 C2 D",
+    ),
     ("NEXT((A AS a ; B+ AS b) FILTER a.v < b.v)", "A1 B2 B1 B3 A2 B3"),
 )
 """Conditions between events, each with a stream in which it matters."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import event, given, settings
@@ -59,7 +61,7 @@ def _share() -> str:
 test_engine_eq_reference_with_conditions.told = _share  # type: ignore[attr-defined]
 
 
-def test_values_that_no_register_holds_are_compared_by_definition() -> None:
+def test_values_that_no_register_holds_are_compared_on_listing() -> None:
     query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.w")
     rows = [
         {"type": "A", "v": 2**60 + 1, "w": 0.5},
@@ -69,6 +71,39 @@ def test_values_that_no_register_holds_are_compared_by_definition() -> None:
     assert [(m.start, m.end) for m in query.run(rows)] == [(0, 2)]
     with pytest.raises(ensue.EventError, match="pass the events as a table"):
         list(query.run(iter(rows)))
+
+
+NEXT_BELOW = "SELECT * FROM S WHERE NEXT(A AS a ; B AS b FILTER a.v < b.v) ; C"
+
+
+def test_strategy_below_the_top_is_evaluated_by_definition_and_says_so() -> None:
+    query = ensue.compile(NEXT_BELOW)
+    why = (
+        "NEXT below the top of the pattern, which chooses among matches by the condition a.v < b.v"
+    )
+    assert f"by definition, because of {why}" in query.explain()
+    rows = [{"type": kind, "v": n} for n, kind in enumerate("ABBC" + 1000 * "D")]
+    with pytest.warns(ensue.CeqlWarning, match=f"by definition.*because of {why}"):
+        assert query.run(rows).count == 2
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(A ; D) UNLESS (B AS b ; C AS c FILTER b.v != c.v)",
+        "(A ; D) UNLESS (B AS b ; B AS e ; C AS c FILTER b.v + e.v < c.v)",
+        "D UNLESS ((B AS b ; C AS c FILTER b.v < c.v) UNLESS (A AS a ; A AS e FILTER a.v < e.v))",
+        "(A ; (B AS b ; C AS c UNLESS NEXT(B AS d ; B AS e FILTER d.v * e.v = 2)))+ ; D",
+        "((A AS a ; B AS b FILTER a.v < b.v) OR C) ; D",
+        "((A AS a ; B+ AS b FILTER a.v != b.v) ALL (C AS c ; D AS d FILTER c.k = d.k))",
+        "(((A ; B AS b) PARTITION BY [A.v, b.v]) ; C) PARTITION BY [A.k, b.k, C.k]",
+        "NEXT((A AS a ; B+ AS b ; C AS c) FILTER a.v + c.v < b.v)",
+    ],
+)
+def test_every_other_shape_takes_the_fast_path(pattern: str) -> None:
+    query = ensue.compile(f"SELECT * FROM S WHERE {pattern}")
+    assert "by definition" not in query.explain()
+    assert takes_fast_path(query, [{"type": "A", "v": 1, "k": "p", "ts": 1}])
 
 
 # --- what the random pairs are worth -----------------------------------------------------------
@@ -101,14 +136,64 @@ def _matters(query: ensue.Query, rows: list[Row]) -> bool:
     return answer(plan, events).matches != answer(bare, events).matches
 
 
-def test_most_conditions_matter_and_nearly_all_take_the_fast_path() -> None:
+def _formula(query: ensue.Query, rows: list[Row]) -> f.Formula:
+    return plan_of(bound_to(query, rows), positions_only=False).formula
+
+
+def _drawn() -> list[tuple[ensue.Query, list[Row]]]:
+    """Random queries with conditions between events, and their streams; the same in every run."""
     drawn = collected(250, 4, drawn=related_pairs())
     ready = [(compiled(pair.query), pair.rows) for pair in drawn]
-    known = [
+    return [
         (query, rows)
         for query, rows in ready
-        if query is not None and not f.is_unary(plan_of(bound_to(query, rows), False).formula)
+        if query is not None and not f.is_unary(_formula(query, rows))
     ]
+
+
+def _between(formula: f.Formula) -> Iterator[tuple[f.Filter, f.Atomic]]:
+    """Give all conditions between events, each with its scope."""
+    for each in f.subformulas(formula):
+        if isinstance(each, f.Filter):
+            yield from ((each, one) for one in each.conditions if not isinstance(one, Each))
+
+
+def _shares_a_variable(formula: f.Formula) -> bool:
+    """Tell whether several conditions are about one variable."""
+    every = [name for _, one in _between(formula) for name in set(f.condition_variables(one))]
+    return len(set(every)) < len(every)
+
+
+def _one_side_binds(formula: f.Formula) -> bool:
+    """Tell whether a condition spans an OR of which one side binds its variable, one does not."""
+    return any(
+        len({f.bindings_of(item, name) > 0 for item in each.items}) == 2
+        for scope, one in _between(formula)
+        for name in f.condition_variables(one)
+        for each in f.subformulas(scope.formula)
+        if isinstance(each, f.Or)
+    )
+
+
+def _forbids_conditions(formula: f.Formula) -> bool:
+    """Tell whether conditions stand on the right of an UNLESS."""
+    every = (each for each in f.subformulas(formula) if isinstance(each, f.Unless))
+    return any(not f.is_unary(each.absent) for each in every)
+
+
+def test_random_pairs_have_what_makes_conditions_hard() -> None:
+    known = _drawn()
+    formulas = [_formula(query, rows) for query, rows in known]
+    assert sum(map(_shares_a_variable, formulas)) > 25
+    assert sum(map(_one_side_binds, formulas)) > 10
+    assert sum(map(_forbids_conditions, formulas)) > 25
+    streams = [rows for _, rows in known]
+    assert sum(any(row["v"] is None for row in rows) for rows in streams) > 25
+    assert sum(any(a["ts"] == b["ts"] for a, b in pairwise(rows)) for rows in streams) > 25
+
+
+def test_most_conditions_matter_and_nearly_all_take_the_fast_path() -> None:
+    known = _drawn()
     assert len(known) > 100
     matter = sum(_matters(query, rows) for query, rows in known)
     fast = sum(takes_fast_path(query, rows) for query, rows in known)

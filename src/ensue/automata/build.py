@@ -83,20 +83,22 @@ def unknown_types(_: tuple[str, ...]) -> Type:
 
 
 def compile_formula(
-    formula: f.Formula, type_of: TypeOf = unknown_types, *, assume_numbers: bool = False
+    formula: f.Formula,
+    type_of: TypeOf = unknown_types,
+    *,
+    assume_numbers: bool = False,
+    defers: bool = False,
 ) -> Compiled:
     """Return the machine of a formula.
 
-    Raises NotUnaryError where conditions between events, or on computed events, decide which runs
-    compete with each other.
+    Raises NotUnaryError where a strategy below the top chooses among matches that conditions
+    between events, or on computed events, decide on.
     """
-    return _compiled(formula, type_of, assume_numbers, frozenset())
+    plan = Plan(assume_numbers=assume_numbers, defers=defers)
+    return _compiled(formula, type_of, plan, frozenset())
 
 
-def _compiled(
-    formula: f.Formula, type_of: TypeOf, assume_numbers: bool, unseen: frozenset[str]
-) -> Compiled:
-    plan = Plan(assume_numbers=assume_numbers)
+def _compiled(formula: f.Formula, type_of: TypeOf, plan: Plan, unseen: frozenset[str]) -> Compiled:
     builder = _Builder(formula, type_of, plan=plan, unseen=unseen)
     machine = builder.build(formula)
     builder.plan.shown = builder.made
@@ -124,8 +126,8 @@ class _Builder:
     projections: int = 0
     """How many projections are around it: a bit that they may drop tells nothing."""
     absent: list[Compiled] = field(default_factory=list)
-    sealed: int = 0
-    """How many operators are around it that conditions cannot look through."""
+    sealed: list[str] = field(default_factory=list)
+    """The operators around it that conditions cannot look through."""
     made: list[int] = field(default_factory=list)
     """The AGGREGATEs of what is built so far whose events can be seen from here, by number."""
     unseen: frozenset[str] = frozenset()
@@ -147,7 +149,7 @@ class _Builder:
                 tests = () if test == (None, None) else (self._test(test),)
                 return m.One(tests, self._bit(name))
             case f.Absent(formula=inner):
-                return m.NotOne(self._mute(inner))
+                return m.NotOne(self._mute(inner, "NOT"))
             case f.Empty():
                 return m.Nothing()
             case f.Named(formula=inner, variable=name):
@@ -170,7 +172,7 @@ class _Builder:
                 return m.Together(tuple(map(self.build, items)))
             case f.Unless(formula=inner, absent=absent):
                 if f.is_unary(absent) or self.sealed:
-                    return m.Without(self.build(inner), self._mute(absent))
+                    return m.Without(self.build(inner), self._mute(absent, "UNLESS"))
                 return self._bounded(inner, absent)
             case f.Filter():
                 return self._filtered(formula)
@@ -181,7 +183,7 @@ class _Builder:
             case f.Select(formula=inner, strategy="STRICT"):
                 return m.WithoutGap(self.build(inner), self.visible)
             case f.Select(formula=inner, strategy=strategy):
-                return m.Unbeaten(self._sealed(inner), m.COMPARE[strategy], self.visible)
+                return m.Unbeaten(self._sealed(inner, strategy), m.COMPARE[strategy], self.visible)
             case f.Aggregate():
                 return self._aggregated(formula)
 
@@ -237,26 +239,24 @@ class _Builder:
         ):
             absent = absent.formula
         unseen = f.computed_variables(absent)
-        alone = _compiled(absent, self.type_of, self.plan.assume_numbers, unseen)
-        if alone.plan.deferred or alone.absent:
-            raise NotUnaryError(f"UNLESS {f.describe(absent)}")
+        alone = _compiled(absent, self.type_of, self.plan.like(), unseen)
         begin, end = self._hidden_bit(), self._hidden_bit()
         self.plan.intervals.append(Interval(begin, end, len(self.absent)))
         self.absent.append(alone)
         return m.Bounded(self.build(formula), begin, end)
 
-    def _sealed(self, formula: f.Formula) -> m.Machine:
+    def _sealed(self, formula: f.Formula, operator: str) -> m.Machine:
         """Build a formula whose own runs are compared, so that labels must tell everything."""
-        self.sealed += 1
+        self.sealed.append(operator)
         machine = self.build(formula)
-        self.sealed -= 1
+        self.sealed.pop()
         return machine
 
-    def _mute(self, formula: f.Formula) -> m.Machine:
+    def _mute(self, formula: f.Formula, operator: str) -> m.Machine:
         """Build a formula of which only the intervals matter."""
         unseen, agreed, before = self.unseen, self.agreed, len(self.made)
         self.unseen, self.agreed = f.computed_variables(formula), frozenset()
-        machine = self._sealed(formula)
+        machine = self._sealed(formula, operator)
         self.unseen, self.agreed = unseen, agreed
         del self.made[before:]
         return machine
@@ -301,7 +301,11 @@ class _Builder:
         Conditions on events that one of the makers computes wait for them.
         """
         if self.sealed:
-            raise NotUnaryError(f"{conditions[0].text} inside NEXT, LAST, MAX, NOT or UNLESS")
+            strategies = [each for each in self.sealed if each in m.COMPARE]
+            raise NotUnaryError(
+                f"{(strategies or self.sealed)[0]} below the top of the pattern, which chooses "
+                f"among matches by the condition {conditions[0].text}"
+            )
         names = sorted(_names(conditions) & self.variables.keys())
         computed = self._computed(makers)
         bits: dict[str, int] = {}

@@ -198,6 +198,12 @@ class Plan:
     registers: int = 0
     assume_numbers: bool = False
     """Take attributes of unknown type for numbers: to explain a query before there are events."""
+    defers: bool = False
+    """Hold nothing: there are values that no register can hold."""
+
+    def like(self) -> Plan:
+        """Return a plan with no conditions yet."""
+        return Plan(assume_numbers=self.assume_numbers, defers=self.defers)
 
     def column(self, expression: Expression, domain: Domain) -> int:
         """Return the number of a column, a new one where it is new."""
@@ -340,6 +346,8 @@ class Plan:
 
     def _domain(self, expressions: list[Expression], *, ordered: bool) -> Domain | None:
         """Return where the values of all these expressions can be compared, if anywhere."""
+        if self.defers:
+            return None
         types = {each.type for each in expressions}
         if self.assume_numbers and Type.UNKNOWN in types:
             types = types - {Type.UNKNOWN} | {Type.DOUBLE}

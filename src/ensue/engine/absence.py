@@ -2,20 +2,21 @@
 
 A match of φ survives when every match of ψ that ends by its end starts before it starts. So all
 that has to be known of ψ is, at each event, the latest start of those that ended so far (in its
-partition).
+partition). Where ψ has conditions that are decided as matches are listed, its events are kept too.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ensue.engine.block import below, part
 from ensue.engine.findings import Enumerated, Findings
+from ensue.engine.refine import Barriers, Refined, Stretch
+from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.runtime.evaluate import carry_latest
 
@@ -28,27 +29,9 @@ class Engine(Protocol):
     def begin_at(self, position: int) -> None: ...
     def check(self, stream: Stream) -> None: ...
     def read(self, stream: Stream) -> Findings: ...
+    def first_needed(self, next_position: int) -> int: ...
     def save(self) -> dict[str, Any]: ...
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None: ...
-
-
-class Stretch(NamedTuple):
-    """The latest start of a match of ψ that has ended by each of some events."""
-
-    first: int
-    latest: np.ndarray
-
-
-class Barriers(NamedTuple):
-    """What is known of ψ at the events that matches may refer to."""
-
-    stretches: tuple[Stretch, ...]
-
-    def latest(self, position: int) -> int:
-        """Return the latest start of a match of ψ that has ended by an event."""
-        place = bisect_right(self.stretches, position, key=lambda each: each.first) - 1
-        stretch = self.stretches[place]
-        return int(stretch.latest[position - stretch.first])
 
 
 @dataclass(slots=True)
@@ -59,6 +42,8 @@ class Absence:
     by_key: np.ndarray = field(default_factory=lambda: np.full(1, _NEVER, np.int64))
     """The latest start for each partition key, as φ numbers them."""
     stretches: list[Stretch] = field(default_factory=list)
+    events: Store = field(default_factory=Store)
+    """What matches of ψ refer to, where somebody has to look at it."""
 
     def push(self, stream: Stream, keys: np.ndarray, first_needed: int) -> Barriers:
         """Read a stretch; `first_needed` is the first position that φ may still refer to."""
@@ -68,16 +53,29 @@ class Absence:
             self.by_key = np.concatenate([self.by_key, more])
         latest = np.full(len(stream.times), _NEVER, np.int64)
         found = self.engine.read(stream)
-        assert isinstance(found, Enumerated)
-        for segment in found.segments:
-            for listing in segment.listings():
-                np.maximum.at(latest, listing.end - stream.first, listing.start)
+        if isinstance(found, Refined):
+            self._look_at(found, stream)
+            for end, start in found.latest_starts():
+                latest[end - stream.first] = start
+        else:
+            assert isinstance(found, Enumerated)
+            for segment in found.segments:
+                for listing in segment.listings():
+                    np.maximum.at(latest, listing.end - stream.first, listing.start)
         carry_latest(keys, self.by_key, latest)
         self.stretches = [
             each for each in self.stretches if each.first + len(each.latest) > first_needed
         ]
         self.stretches.append(Stretch(stream.first, latest))
         return Barriers(tuple(self.stretches))
+
+    def _look_at(self, found: Refined, stream: Stream) -> None:
+        """Keep the events of a stretch, for matches that end in it or later."""
+        self.events.add(stream)
+        found.events = self.events.view()
+        if self.events.has_grown:
+            after = stream.first + len(stream.times)
+            self.events.forget_before(self.engine.first_needed(after))
 
     def save(self) -> dict[str, Any]:
         """Write down what is known of ψ."""
@@ -94,4 +92,5 @@ class Absence:
         """Go on from what was known."""
         self.by_key = saved["by_key"].copy()
         self.stretches = [Stretch(saved["first"], saved["latest"])]
+        self.events.add(kept)
         self.engine.load(part(saved, "engine"), kept)

@@ -52,6 +52,8 @@ class ByDefinition:
     plan: Plan
     tally: Tally = field(default_factory=Tally)
     warns: bool = True
+    why: str = ""
+    """What keeps the query from the kernels."""
     forgotten: Forgotten = field(default_factory=forgotten_nothing)
     begun: set[tuple[Value, ...]] = field(default_factory=set)
     """The keys whose first event is not kept any more, where START asks for it."""
@@ -103,8 +105,8 @@ class ByDefinition:
         before, self._read = self._read, self._read + events
         if self.warns and before <= _MANY < self._read:
             warnings.warn(
-                f"this query is evaluated by definition, which is slow on {self._read:,} events; "
-                "explain() says why",
+                f"this query is evaluated by definition, which is slow on {self._read:,} events, "
+                f"because of {self.why}",
                 CeqlWarning,
                 stacklevel=_depth(),
             )

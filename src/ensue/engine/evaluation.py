@@ -42,7 +42,12 @@ def find_matches(
     What the kernels do not cover is evaluated by definition, and so is everything when asked for.
     """
     manner = Manner(
-        positions_only, budgets, by_definition, compact_always, not by_definition, exact
+        positions_only,
+        budgets,
+        by_definition=by_definition,
+        compact_always=compact_always,
+        warns=not by_definition,
+        exact=exact,
     )
     lane = Lane({_NAME: query}, options, manner)
     reads = lane.intake.batches(events)
@@ -64,8 +69,8 @@ def _of_whole(lane: Lane, read: Read) -> Matches:
     prepared = lane.check(read)
     try:
         pieces = list(_pieces(lane, prepared, iter(()), account))
-    except UnsupportedError:  # values that no register can hold: the definition can
-        manner = replace(lane.manner, by_definition=True)
+    except UnsupportedError:  # values that no register can hold
+        manner = replace(lane.manner, defers=True, by_definition=lane.manner.defers)
         return _of_whole(Lane(lane.queries, lane.options, manner), read)
     member = prepared.members[_NAME]
     account.tally = member.tally
@@ -127,7 +132,7 @@ def _find_in_lane(lane: Lane, events: object) -> dict[str, Matches]:
     except UnsupportedError as error:
         if live:
             raise _cannot_keep(error) from error
-        # Values that no register can hold: those queries that have them need the definition.
+        # Values that no register can hold: those queries that have them need to know before.
         manner = lane.manner
         return {
             name: find_matches(

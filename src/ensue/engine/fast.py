@@ -105,7 +105,7 @@ class Fast:
 
         alone = replace(bound, consume="NONE", limit=1)
         self.absences = tuple(
-            Absence(Fast(each, alone, self.budgets, self.tally, compact_always=self.compact_always))
+            Absence(Fast(each, alone, self.budgets, self.tally, _checks(each), self.compact_always))
             for each in self.compiled.absent
         )
 
@@ -275,7 +275,16 @@ class Fast:
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""
         within_keys = self._counts_within_keys
-        return self.evaluator.first_start(None if within_keys else self.now, next_position)
+        first = self.evaluator.first_start(None if within_keys else self.now, next_position)
+        return min([first, *(each.engine.first_needed(next_position) for each in self.absences)])
+
+
+def _checks(compiled: Compiled) -> Refinement | None:
+    """Return what is left to check of what must not happen."""
+    plan = compiled.plan
+    if not (plan.deferred or plan.intervals):
+        return None
+    return Refinement((), False, 1, tuple(plan.deferred), tuple(plan.intervals), tuple(plan.makers))
 
 
 def consumption(bound: BoundQuery) -> str:

@@ -38,6 +38,8 @@ class Manner:
     positions_only: bool = False
     budgets: Budgets = field(default_factory=Budgets)
     by_definition: bool = False
+    defers: bool = False
+    """Decide conditions as matches are listed: for values that no register can hold."""
     compact_always: bool = False
     warns: bool = True
     """Say so when many events are evaluated by definition."""
@@ -138,6 +140,7 @@ class Lane:
                 manner.budgets,
                 positions_only=manner.positions_only,
                 by_definition=manner.by_definition,
+                defers=manner.defers,
                 compact_always=manner.compact_always,
                 warns=manner.warns,
                 exact=manner.exact,

@@ -47,25 +47,33 @@ def recogniser(
     *,
     positions_only: bool,
     by_definition: bool = False,
+    defers: bool = False,
     compact_always: bool = False,
     warns: bool = True,
     exact: bool = False,
 ) -> Recogniser:
-    """Return what evaluates a query: the kernels, or the definition where they do not reach."""
-    counted = None if by_definition else countable(bound, positions_only)
+    """Return what evaluates a query: the kernels, or the definition where they do not reach.
+
+    With `defers`, registers hold nothing, and conditions are decided as matches are listed.
+    """
+    slow = by_definition or defers
+    counted = None if slow else countable(bound, positions_only)
     if counted is not None:
         return Counting(counted, bound, budgets, tally, exact)
-    related = None if by_definition or exact else countable_on_graph(bound, positions_only)
+    related = None if slow or exact else countable_on_graph(bound, positions_only)
     if related is not None:
         return GraphCounting(Fast(related, bound, budgets, tally, None, compact_always))
-    ready = None if by_definition else compiled(bound, positions_only)
+    ready = None if by_definition else compiled(bound, positions_only, defers=defers)
     if ready is None:
-        return ByDefinition(plan_of(bound, positions_only), tally, warns)
+        why = why_by_definition(bound)
+        return ByDefinition(plan_of(bound, positions_only), tally, warns, why)
     machine, refinement = ready
     return Fast(machine, bound, budgets, tally, refinement, compact_always)
 
 
-def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinement | None] | None:
+def compiled(
+    bound: BoundQuery, positions_only: bool, *, defers: bool = False
+) -> tuple[Compiled, Refinement | None] | None:
     """Return the machine of a query and what is left to do on enumeration; None: no machine.
 
     Aggregates at the top, and over conditions between events projections and strategies, are left
@@ -75,7 +83,7 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
         return None
     formula, operators = take_off(to_formula(bound))
     try:
-        ready = compile_formula(formula, _type_of(bound))
+        ready = compile_formula(formula, _type_of(bound), defers=defers)
     except NotUnaryError:
         return None
     if positions_only and adds_only(operators):
@@ -94,6 +102,15 @@ def compiled(bound: BoundQuery, positions_only: bool) -> tuple[Compiled, Refinem
     if operators or ready.hides or (positions_only and ready.plan.registers):
         return ready, refinement
     return (fast.positions_only(ready) if positions_only else ready), None
+
+
+def why_by_definition(bound: BoundQuery) -> str:
+    """Say what keeps a query from the kernels."""
+    try:
+        compile_formula(take_off(to_formula(bound))[0], _type_of(bound))
+    except NotUnaryError as error:
+        return str(error)
+    return "totals that are added up from listed matches"
 
 
 def countable(bound: BoundQuery, positions_only: bool) -> Compiled | None:

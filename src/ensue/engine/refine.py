@@ -9,16 +9,16 @@ filters on them, unless they are worked out on columns (see aggregating.py).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ensue.analysis.expressions import paths_of
 from ensue.automata.registers import Deferred, Interval, Maker, Round
-from ensue.engine.absence import Barriers
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator, filters, read_columns
 from ensue.engine.findings import Columns, Enumerated, Listed, Word
@@ -39,6 +39,25 @@ from ensue.logic.reference import (
 
 _BLOCK = 1024
 """So many rows are made events at once."""
+
+
+class Stretch(NamedTuple):
+    """The latest start of a match of ψ that has ended by each of some events."""
+
+    first: int
+    latest: np.ndarray
+
+
+class Barriers(NamedTuple):
+    """What is known, of a ψ that must not happen, at the events that matches may refer to."""
+
+    stretches: tuple[Stretch, ...]
+
+    def latest(self, position: int) -> int:
+        """Return the latest start of a match of ψ that has ended by an event."""
+        place = bisect_right(self.stretches, position, key=lambda each: each.first) - 1
+        stretch = self.stretches[place]
+        return int(stretch.latest[position - stretch.first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +180,17 @@ class Refined:
                 pass
         assert self._after is not None
         return self._after
+
+    def latest_starts(self) -> Iterator[tuple[int, int]]:
+        """Give each completing event, and the latest start of a match that passes the checks."""
+        reference = self._reference()
+        for end, group in groupby(self.found.words(), key=lambda word: word.end):
+            latest = -1
+            for word in group:
+                if word.start > latest and self._read(word, reference) is not None:
+                    latest = word.start
+            if latest >= 0:
+                yield end, latest
 
     def __iter__(self) -> Iterator[Found]:
         reference = self._reference()

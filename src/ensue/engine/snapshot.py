@@ -141,5 +141,5 @@ def manner_of(described: Mapping[str, Any], budgets: Mapping[str, int | None]) -
     return Manner(**{**described, "budgets": Budgets(**kept)})
 
 
-_INTERNAL = ("by_definition", "compact_always", "warns")
-"""What only tests ask for."""
+_INTERNAL = ("by_definition", "defers", "compact_always", "warns")
+"""What only tests ask for, and what only events that are all there can need."""
