@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Span(NamedTuple):
@@ -210,6 +210,9 @@ class SnapshotError(EnsueError, ValueError):
 
 class BudgetError(EnsueError, RuntimeError):
     """A budget ran out; the state is intact."""
+
+    matches: Any = None
+    """What the call had found by then, where a session raised this."""
 
 
 class CeqlWarning(UserWarning):

@@ -237,20 +237,106 @@ def test_on_error_has_two_values() -> None:
         opened(on_error="ignore")
 
 
-def test_a_session_that_met_its_budget_goes_on_from_its_last_snapshot_with_a_larger_one() -> None:
-    query = ensue.compile("SELECT * FROM S WHERE (A OR B)+ ; C")
-    session = query.open(max_bytes=3_000_000)
-    first, rest = [{"type": "A"}] * 1000, [{"type": "A"}] * 200_000
-    session.push(first)
-    block = session.snapshot()
-    with pytest.raises(ensue.BudgetError, match="max_bytes"):
-        session.push(rest)
-    for call in (lambda: session.push(first), session.finish, session.snapshot):
-        with pytest.raises(ensue.BudgetError, match="last snapshot"):
-            call()
-    resumed = query.resume(block, max_bytes=1 << 30)
-    resumed.push(rest)
-    assert resumed.stats["events"] == 201_000
+BUDGETS = {
+    "bytes": ("SELECT * FROM S WHERE (A OR B)+ ; C", {"max_bytes": 2_500_000}),
+    "states": (
+        "SELECT * FROM S WHERE (A AS x FILTER x[v % 2 = 0])+ ; (A AS y FILTER y[v % 3 = 0])+ ; "
+        "(A AS z FILTER z[v % 5 = 0])+ ; C LIMIT 1",
+        {"max_states": 2},
+    ),
+    "configurations": (
+        "SELECT * FROM S WHERE (A AS a ; C AS c) FILTER a.v = c.v LIMIT 1",
+        {"max_configurations": 500},
+    ),
+    "events of keys": (
+        "SELECT * FROM S WHERE START(A ; D ; C) PARTITION BY [k] WITHIN 5 EVENTS",
+        {"max_states": 1},
+    ),
+    "absences": (
+        "SELECT * FROM S WHERE (A AS a ; C AS c) UNLESS ((B AS b ; A AS d) FILTER b.v = d.v) "
+        "WITHIN 60 EVENTS LIMIT 1",
+        {"max_configurations": 10},
+    ),
+    "counting": ("SELECT count(*) FROM S WHERE A ; A+ ; C PARTITION BY [v]", {"max_bytes": 20_000}),
+    "counting conditions": (
+        "SELECT count(*) FROM S WHERE (A AS a ; C AS c) FILTER a.v = c.v",
+        {"max_configurations": 500},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_session_that_met_its_budget_goes_on_with_a_larger_one(name: str) -> None:
+    text, budget = BUDGETS[name]
+    rows = [{"type": "ABAC"[n % 4], "v": n % 977, "k": n // 8} for n in range(6000)]
+    for n in range(2001, 6000, 8):
+        rows[n]["type"] = "D"
+    if name == "bytes":
+        rows = [{**row, "type": "A"} for row in rows] * 3 + rows[:1] + [{"type": "C"}]
+        text += " LIMIT 1"
+    query = ensue.compile(text)
+    expected = [str(each) for each in query.run(rows)]
+    session = query.open(**budget)
+    found: list[str] = []
+    stops = 0
+    for at in range(0, len(rows), 1500):
+        some = rows[at : at + 1500]
+        try:
+            found += map(str, session.push(some))
+        except ensue.BudgetError as error:
+            stops += 1
+            found += map(str, error.matches)
+            with pytest.raises(ensue.BudgetError) as again:
+                session.push(rows[:1])
+            found += map(str, again.value.matches)
+            assert session.stats["events"] == at + len(some)
+            session = query.resume(session.snapshot(), **dict.fromkeys(budget, 1 << 30))
+    found += map(str, session.finish())
+    assert stops == 1
+    assert found == expected
+
+
+def test_queries_beside_one_that_met_its_budget_go_on_without_it() -> None:
+    session = ensue.open(
+        {
+            "greedy": "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v = b.v",
+            "modest": "SELECT * FROM S WHERE A ; B LIMIT 1",
+        },
+        max_configurations=100,
+    )
+    many = [{"type": "A", "v": n} for n in range(2000)] + [{"type": "B", "v": 7}]
+    with pytest.raises(ensue.BudgetError, match=r"query 'greedy': .*max_configurations") as error:
+        session.push(many)
+    assert error.value.matches["modest"].count == 1
+    session.remove("greedy")
+    found = session.push([{"type": "B", "v": 8}])
+    assert {name: matches.count for name, matches in found.items()} == {"modest": 1}
+    assert session.stats["events"] == 2002
+
+
+# the number of matches
+
+
+def test_matches_are_counted_when_somebody_asks() -> None:
+    session = opened("SELECT * FROM S WHERE ANY+ ; B")
+    session.push([{"type": "A"}] * 2000)
+    assert session.push([{"type": "B"}] * 30)
+    expected = sum(2 ** (2000 + n) - 1 for n in range(30))
+    assert session.stats["matches"] == expected
+    assert session.stats["matches"] == expected
+
+
+def test_matches_that_nobody_listed_count_as_one_an_event_when_there_are_too_many() -> None:
+    session = opened("SELECT * FROM S WHERE A ; B")
+    session.push([{"type": "A"}] * 20_000)
+    for _ in range(100):
+        session.push({"type": "B"})
+    assert 100 < session.stats["matches"] < 100 * 20_000
+    listed = opened("SELECT * FROM S WHERE A ; B")
+    listed.push([{"type": "A"}] * 20_000)
+    for _ in range(100):
+        listed.push({"type": "B"}).to_arrow()
+    assert listed.stats["matches"] == 100 * 20_000
 
 
 # time

@@ -15,6 +15,7 @@ import numpy as np
 
 from ensue.engine.block import below, part
 from ensue.engine.findings import Enumerated, Findings
+from ensue.engine.recogniser import Outcome, StoppedError
 from ensue.engine.refine import Barriers, Refined, Stretch
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
@@ -28,7 +29,7 @@ class Engine(Protocol):
 
     def begin_at(self, position: int) -> None: ...
     def check(self, stream: Stream) -> None: ...
-    def read(self, stream: Stream) -> Findings: ...
+    def push(self, stream: Stream) -> Outcome: ...
     def first_needed(self, next_position: int) -> int: ...
     def save(self) -> dict[str, Any]: ...
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None: ...
@@ -45,14 +46,45 @@ class Absence:
     events: Store = field(default_factory=Store)
     """What matches of ψ refer to, where somebody has to look at it."""
 
-    def push(self, stream: Stream, keys: np.ndarray, first_needed: int) -> Barriers:
-        """Read a stretch; `first_needed` is the first position that φ may still refer to."""
+    @property
+    def barriers(self) -> Barriers:
+        """What is known so far."""
+        return Barriers(tuple(self.stretches))
+
+    @property
+    def _reached(self) -> int:
+        """The first position that was not read."""
+        if not self.stretches:
+            return 0
+        last = self.stretches[-1]
+        return last.first + len(last.latest)
+
+    def push(self, stream: Stream, keys: np.ndarray, first_needed: int) -> None:
+        """Read a stretch; `first_needed` is the first position that φ may still refer to.
+
+        When φ stopped at a budget, it reads some events again that ψ has read already. Where ψ
+        stops, that is raised once it is written down what ψ has found by then.
+        """
+        known = self._reached - stream.first
+        if known >= len(stream.times):
+            return
+        if known > 0:
+            stream, keys = stream.slice(known, len(stream.times)), keys[known:]
+        try:
+            found = self.engine.push(stream).findings
+        except StoppedError as stopped:
+            read = stopped.position - stream.first
+            self._note(stopped.outcome.findings, stream.slice(0, read), keys[:read], first_needed)
+            raise
+        self._note(found, stream, keys, first_needed)
+
+    def _note(self, found: Findings, stream: Stream, keys: np.ndarray, first_needed: int) -> None:
+        """Write down what was found in a stretch."""
         most = int(keys.max(initial=-1)) + 1
         if most > len(self.by_key):
             more = np.full(2 * most - len(self.by_key), _NEVER, np.int64)
             self.by_key = np.concatenate([self.by_key, more])
         latest = np.full(len(stream.times), _NEVER, np.int64)
-        found = self.engine.read(stream)
         if isinstance(found, Refined):
             self._look_at(found, stream)
             for end, start in found.latest_starts():
@@ -67,7 +99,6 @@ class Absence:
             each for each in self.stretches if each.first + len(each.latest) > first_needed
         ]
         self.stretches.append(Stretch(stream.first, latest))
-        return Barriers(tuple(self.stretches))
 
     def _look_at(self, found: Refined, stream: Stream) -> None:
         """Keep the events of a stretch, for matches that end in it or later."""
@@ -92,5 +123,6 @@ class Absence:
         """Go on from what was known."""
         self.by_key = saved["by_key"].copy()
         self.stretches = [Stretch(saved["first"], saved["latest"])]
-        self.events.add(kept)
+        # Of what is kept, φ may not have read everything.
+        self.events.add(kept.slice(0, int(np.searchsorted(kept.all_positions(), self._reached))))
         self.engine.load(part(saved, "engine"), kept)

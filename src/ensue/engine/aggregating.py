@@ -22,7 +22,7 @@ from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
 from ensue.engine.chain import Operator
 from ensue.engine.convert import arrow_type, arrow_values
-from ensue.engine.findings import Columns, Enumerated
+from ensue.engine.findings import UNKNOWN, Columns, Enumerated
 from ensue.engine.stream import Stream, column_at
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
@@ -185,6 +185,21 @@ class Aggregating:
             else:
                 self._count = sum(len(chunk.start) for chunk in self._chunks(self._variables))
         return self._count
+
+    @property
+    def least(self) -> int:
+        return self.found.least if self._keeps_all else self._count or 0
+
+    @property
+    def effort(self) -> int:
+        """Tell that counting takes as long as listing, where some matches may be none."""
+        if self._keeps_all:
+            return self.found.effort
+        return UNKNOWN if self._count is None and self.found else 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.found.nbytes
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""

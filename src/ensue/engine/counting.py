@@ -15,14 +15,16 @@ from ensue.automata.determine import Determined
 from ensue.engine.block import below, part
 from ensue.engine.fast import Budgets
 from ensue.engine.keys import Keys
-from ensue.engine.reading import read_clocks, read_keys, read_streams
-from ensue.engine.recogniser import NOTHING, Outcome
+from ensue.engine.reading import read_clocks, read_keys, read_streams, unread
+from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering
+from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved_counts
+from ensue.runtime.count import Counted
 from ensue.runtime.counter import Counter
 from ensue.runtime.table import Table
 
@@ -86,8 +88,20 @@ class Counting:
         keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
         symbols = self.alphabet.read(batch, read_streams(stream), opens)
         clocks, _ = read_clocks(self.bound.window, self.keys, stream, keys)
+        counted: list[Counted] = []
         found = self.counter.push(symbols, clocks, keys, stream.first, self.alphabet.bits, values)
-        rows = self.gathering.add(list(found), stream)
+        try:
+            counted.extend(found)
+        except BudgetError as error:
+            read = self.counter.reached
+            unread(self.keys, keys, opens, read, counted=self._counts_within_keys)
+            if read:
+                self.now = int(clocks[read - 1])
+            rows = self.gathering.add(counted, stream.slice(0, read)) if read else ()
+            raise StoppedError(
+                error, Outcome(NOTHING.findings, rows), stream.first + read
+            ) from error
+        rows = self.gathering.add(counted, stream)
         self.now = int(clocks[-1])
         return Outcome(NOTHING.findings, rows)
 
@@ -144,6 +158,11 @@ class Counting:
     def _asks_start(self) -> bool:
         return any(isinstance(each, AtStart) for each in self.compiled.predicates)
 
+    @property
+    def _counts_within_keys(self) -> bool:
+        window = self.bound.window
+        return self.keys is not None and window is not None and window.kind == "events"
+
     def _remap(self, term: int, ranks: np.ndarray) -> None:
         """Give values that are known by their rank their new ranks, wherever they stand."""
         self.counter.remap(term, ranks)
@@ -152,8 +171,7 @@ class Counting:
 
     def _settle_keys(self, keys: Keys) -> None:
         """Let go of keys without runs, unless something else is kept for them."""
-        window = self.bound.window
-        if self._asks_start or (window is not None and window.kind == "events"):
+        if self._asks_start or self._counts_within_keys:
             keys.settle(None)
             return
         self.counter.expire(self.now)

@@ -13,7 +13,7 @@ from ensue.engine.intake import Read
 from ensue.engine.lane import Lane, Manner, Prepared
 from ensue.engine.many import Sessions
 from ensue.engine.match import Account, Matches
-from ensue.engine.piece import Piece
+from ensue.engine.piece import Piece, Pieces
 from ensue.engine.query import Query
 from ensue.engine.stream import Options, read_once
 from ensue.errors import EventError
@@ -87,21 +87,28 @@ def _pieces(
 
 def _steps(
     lane: Lane, prepared: Prepared, more: Iterator[Read], account: Account
-) -> Iterator[dict[str, list[Piece]]]:
+) -> Iterator[Pieces]:
     """Push stretch after stretch; give what each completes, by query."""
     rows = 0
     while True:
         rows += prepared.read.loaded.table.num_rows
         account.add(prepared.late, prepared.aside)
-        yield lane.apply(prepared)
+        yield _whole(lane, lane.apply(prepared))
         account.events = lane.released
         read = next(more, None)
         if read is None:
             break
         prepared = lane.check(read, rows)
     if lane.feed is not None:
-        yield lane.finish()
+        yield _whole(lane, lane.finish())
         account.events = lane.released
+
+
+def _whole(lane: Lane, found: Pieces) -> Pieces:
+    """Raise what kept a query from reading everything."""
+    if lane.stopped is not None:
+        raise lane.stopped
+    return found
 
 
 def find_all(
@@ -123,7 +130,7 @@ def _find_in_lane(lane: Lane, events: object) -> dict[str, Matches]:
     if reads is None:
         reads = iter([_read_whole(lane, events)])
     account = Account()
-    pieces: dict[str, list[Piece]] = {name: [] for name in lane.queries}
+    pieces: Pieces = {name: [] for name in lane.queries}
     try:
         prepared = lane.check(next(reads))
         for step in _steps(lane, prepared, reads, account):

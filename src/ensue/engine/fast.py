@@ -18,10 +18,11 @@ from ensue.engine.block import below, part
 from ensue.engine.chain import adds_only
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.keys import Keys
-from ensue.engine.reading import read_clocks, read_keys, read_streams
-from ensue.engine.recogniser import NOTHING, Outcome
+from ensue.engine.reading import read_clocks, read_keys, read_streams, unread
+from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
+from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
@@ -29,6 +30,7 @@ from ensue.predicates.sharing import Shared, Union
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved as saved_state
 from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
+from ensue.runtime.segment import Segment
 from ensue.runtime.table import Table
 
 _SLACK = 1 << 16
@@ -144,10 +146,8 @@ class Fast:
 
     def push(self, stream: Stream, sharing: Sharing | None = None) -> Outcome:
         """Read a stretch of the stream and return the matches it completes."""
-        return Outcome(self.read(stream, sharing)) if len(stream.times) else NOTHING
-
-    def read(self, stream: Stream, sharing: Sharing | None = None) -> Findings:
-        """Find the matches that a stretch of the stream completes."""
+        if not len(stream.times):
+            return NOTHING
         self._consume()
         for absence in self.absences:
             absence.engine.check(stream)
@@ -164,30 +164,56 @@ class Fast:
         else:
             symbols = sharing.union.symbols(self.alphabet, sharing.shared, opens)
         clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
+        stopped = self._push_absences(stream, keys)
+        end = len(stream.times) if stopped is None else stopped.position - stream.first
+        segments: list[Segment] = []
         found = self.evaluator.push(
-            symbols,
-            clocks,
-            keys,
+            symbols[:end],
+            clocks[:end],
+            keys[:end],
             stream.first,
             self.alphabet.bits,
             key_clocks,
-            values,
+            values[:end],
         )
-        segments = list(found)
+        try:
+            segments.extend(found)
+        except BudgetError as error:
+            end = self.evaluator.reached
+            stopped = StoppedError(error, NOTHING, stream.first + end)
+        if end:
+            self.now = int(clocks[end - 1])
+        outcome = Outcome(self._findings(segments))
+        if stopped is not None:
+            unread(self.keys, keys, opens, end, counted=self._counts_within_keys)
+            raise StoppedError(stopped, outcome, stopped.position) from stopped
+        return outcome
+
+    def _push_absences(self, stream: Stream, keys: np.ndarray) -> StoppedError | None:
+        """Evaluate what must not happen; tell how far that came, where a budget ran out."""
+        oldest = self.first_needed(stream.first)
+        first: StoppedError | None = None
+        for absence in self.absences:
+            try:
+                absence.push(stream, keys, oldest)
+            except StoppedError as stopped:
+                if first is None or stopped.position < first.position:
+                    first = stopped
+        return first
+
+    def _findings(self, segments: list[Segment]) -> Findings:
+        """Hand out what the kernel found, and what is left to do about it."""
         if self.encoder.size > 2 * self._strings_kept + _SLACK:
             self.compact()
             self.encoder.keep(self.evaluator.held())
             self._strings_kept = self.encoder.size
-        if len(clocks):
-            self.now = int(clocks[-1])
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
         if self.refinement is None:
             return listed
         if self._columnar:
             operators, limit = self.refinement.operators, self.refinement.limit
             return Aggregating(listed, operators, limit, type_of(self.bound), self.tally)
-        oldest = self.first_needed(stream.first)
-        barriers = tuple(each.push(stream, keys, oldest) for each in self.absences)
+        barriers = tuple(each.barriers for each in self.absences)
         refined = Refined(listed, self.refinement, self.tally, self._consumed, barriers)
         if self._consumes_late and listed:
             self._newest = refined

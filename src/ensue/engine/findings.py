@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -12,6 +13,9 @@ import pyarrow as pa
 from ensue.logic.reference import ComplexEvent, Found
 from ensue.runtime.memory import new_integers
 from ensue.runtime.segment import Listing, Segment
+
+UNKNOWN = sys.maxsize
+"""The effort of counting what has to be listed for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,18 @@ class Findings(Protocol):
     def count(self) -> int:
         """How many there are."""
 
+    @property
+    def least(self) -> int:
+        """How many there are at least, told without counting."""
+
+    @property
+    def effort(self) -> int:
+        """About how many steps counting takes."""
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes are kept for them."""
+
     def __bool__(self) -> bool:
         """Whether there are any."""
 
@@ -51,8 +67,14 @@ class Listed:
 
     found: list[Found]
 
+    effort = nbytes = 0
+
     @property
     def count(self) -> int:
+        return len(self.found)
+
+    @property
+    def least(self) -> int:
         return len(self.found)
 
     def __bool__(self) -> bool:
@@ -103,30 +125,51 @@ class Enumerated:
             self._count = sum(segment.count() for segment in self.segments)
         return self._count
 
+    @property
+    def least(self) -> int:
+        if self._count is not None:
+            return self._count
+        return sum(len(segment.hits.end) for segment in self.segments)
+
+    @property
+    def effort(self) -> int:
+        return 0 if self._count is not None else sum(each.effort for each in self.segments)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for each in self.segments for array in (*each.graph, *each.hits))
+
     def __bool__(self) -> bool:
         return bool(self.segments)
 
     def words(self) -> Iterator[Word]:
         """Give the matches with the labels of their events, bit by bit."""
-        for segment in self.segments:
-            for listing in segment.listings():
-                offsets = listing.offset.tolist()
-                places, labels = listing.position.tolist(), listing.label.tolist()
-                bits = [
-                    (place, self.labels[label]) for place, label in zip(places, labels, strict=True)
-                ]
-                whole = (listing.start.tolist(), listing.end.tolist(), listing.key.tolist())
-                for index, (start, end, key) in enumerate(zip(*whole, strict=True)):
-                    yield Word(start, end, key, bits[offsets[index] : offsets[index + 1]])
+        for listing in self._listings():
+            offsets = listing.offset.tolist()
+            places, labels = listing.position.tolist(), listing.label.tolist()
+            bits = [
+                (place, self.labels[label]) for place, label in zip(places, labels, strict=True)
+            ]
+            whole = (listing.start.tolist(), listing.end.tolist(), listing.key.tolist())
+            for index, (start, end, key) in enumerate(zip(*whole, strict=True)):
+                yield Word(start, end, key, bits[offsets[index] : offsets[index + 1]])
 
     def __iter__(self) -> Iterator[Found]:
         names = [
             tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
             for label in self.labels
         ]
+        for listing in self._listings():
+            yield from _found(listing, names)
+
+    def _listings(self) -> Iterator[Listing]:
+        """List all matches; then it is known how many there are."""
+        count = 0
         for segment in self.segments:
             for listing in segment.listings():
-                yield from _found(listing, names)
+                count += len(listing.start)
+                yield listing
+        self._count = count
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
         wanted = [self.variables.index(n) if n in self.variables else None for n in variables]
@@ -138,16 +181,15 @@ class Enumerated:
             ]
             for label in self.labels
         ]
-        for segment in self.segments:
-            for listing in segment.listings():
-                split = listing.by_variable(members, len(variables))
-                bound = {
-                    name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
-                    for name, each in zip(variables, split, strict=True)
-                }
-                start = new_integers(len(listing.start))
-                start[:] = listing.start
-                yield Columns(start, listing.end, bound)
+        for listing in self._listings():
+            split = listing.by_variable(members, len(variables))
+            bound = {
+                name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
+                for name, each in zip(variables, split, strict=True)
+            }
+            start = new_integers(len(listing.start))
+            start[:] = listing.start
+            yield Columns(start, listing.end, bound)
 
 
 def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:

@@ -16,7 +16,7 @@ from ensue.analysis.types import Type
 from ensue.engine.block import below, part
 from ensue.engine.fast import Fast
 from ensue.engine.findings import Enumerated
-from ensue.engine.recogniser import NOTHING, Outcome
+from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering
 from ensue.runtime.count import Counted
@@ -48,9 +48,18 @@ class GraphCounting:
 
     def push(self, stream: Stream) -> Outcome:
         """Read a stretch of the stream and return the rows that are complete."""
+        try:
+            return self._gathered(self.fast.push(stream), stream)
+        except StoppedError as stopped:
+            read = stream.slice(0, stopped.position - stream.first)
+            raise StoppedError(
+                stopped, self._gathered(stopped.outcome, read), stopped.position
+            ) from stopped
+
+    def _gathered(self, outcome: Outcome, stream: Stream) -> Outcome:
         if not len(stream.times):
             return NOTHING
-        found = self.fast.read(stream)
+        found = outcome.findings
         assert isinstance(found, Enumerated)
         counted = [_counted(segment) for segment in found.segments]
         return Outcome(NOTHING.findings, self.gathering.add(counted, stream))

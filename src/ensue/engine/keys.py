@@ -34,6 +34,8 @@ class Keys:
     _free: list[int] = field(default_factory=list)
     _living: int = 0
     _counts: np.ndarray = field(default_factory=lambda: np.zeros(64, np.int64))
+    _unopened: set[int] = field(default_factory=set)
+    """Keys that have a number, but none of whose events was read."""
 
     def read(self, table: pa.Table, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the key of each event (-1: NULL) and, if asked, which are the first of theirs."""
@@ -48,6 +50,9 @@ class Keys:
             known = list(map(_hashable, values.to_pylist()))
             fresh = np.array([*(value not in self._numbers for value in known), False])
             numbers = np.array([self._number(value) for value in known] or [0], np.int32)
+            if self._unopened:
+                fresh[:-1] |= np.isin(numbers[: len(known)], list(self._unopened))
+                self._unopened.clear()
         fresh[-1] = False
         if opens is not None and fresh.any():
             present, where = np.unique(codes, return_index=True)
@@ -56,6 +61,18 @@ class Keys:
         if len(codes) and codes.min() < 0:
             keys[codes < 0] = -1
         return keys, opens
+
+    def unread(self, keys: np.ndarray, opens: np.ndarray | None, *, counted: bool) -> None:
+        """Take back the last of the events that were read; they will be read again next.
+
+        `counted` tells whether they were given their numbers within their keys.
+        """
+        if counted:
+            np.subtract.at(self._counts, keys[keys >= 0], 1)
+        if opens is not None and opens.any():
+            if self._unsettled is not None:
+                self.settle(None)
+            self._unopened = set(keys[opens].tolist())
 
     def _number(self, value: Any) -> int:
         number = self._numbers.get(value)
@@ -117,7 +134,8 @@ class Keys:
         """Write down the keys, after `settle`."""
         numbers = np.array(list(self._numbers.values()), np.int64)
         counts = self.counters()[numbers] if len(numbers) else numbers
-        return {"values": list(self._numbers), "numbers": numbers, "counts": counts}
+        saved = {"values": list(self._numbers), "numbers": numbers, "counts": counts}
+        return saved | {"unopened": tuple(self._unopened)} if self._unopened else saved
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with keys that were saved; ValueError where they cannot be."""
@@ -129,6 +147,7 @@ class Keys:
         self._free = list(set(range(self.room)) - set(numbers.tolist()))
         self._living = len(numbers)
         self.counters()[numbers] = saved["counts"]
+        self._unopened = set(saved.get("unopened", ()))
 
 
 def _hashable(value: Any) -> Any:

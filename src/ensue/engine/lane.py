@@ -18,13 +18,14 @@ from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast, Sharing
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Aside, Intake, Read
-from ensue.engine.piece import Piece, Shape
+from ensue.engine.piece import Piece, Pieces, Shape
 from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.reading import read_streams
-from ensue.engine.recogniser import NOTHING, Outcome, Recogniser
+from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Options, Stream, column_at
+from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
@@ -57,6 +58,20 @@ class Member:
     tally: Tally
     columns: Loaded
     """No rows, but the columns that it was bound to."""
+    behind: int | None = None
+    """The first event that it has not read, where a budget ran out."""
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position whose event may still be asked for."""
+        following = next_position if self.behind is None else self.behind
+        return self.recogniser.first_needed(following)
+
+    def needed(self, next_position: int) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+        found = self.recogniser.needed()
+        if found is None or self.behind is None:
+            return found
+        return np.union1d(found, np.arange(self.behind, next_position))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,8 @@ class Lane:
     store: Store = field(default_factory=Store)
     tally: Tally = field(default_factory=Tally)
     """NULLs from what queries share."""
+    stopped: BudgetError | None = None
+    """Why some query has not read all that the last step brought."""
     _union: Union | None = None
     """The predicates of all queries, where there are several."""
 
@@ -179,7 +196,7 @@ class Lane:
         for member in members.values():
             member.recogniser.check(stretch)
 
-    def apply(self, prepared: Prepared) -> dict[str, list[Piece]]:
+    def apply(self, prepared: Prepared) -> Pieces:
         """Take over a push, and return what it completes."""
         checked = prepared.checked
         if self.feed is None and not checked.loaded.table.num_columns:
@@ -199,40 +216,74 @@ class Lane:
         feed.add(checked, stretch)
         return found
 
-    def advance(self, time: int) -> dict[str, list[Piece]]:
+    def advance(self, time: int) -> Pieces:
         """Let time pass."""
         assert self.feed is not None
         return self._push(self.feed.advance(time), self.feed.watermark)
 
-    def finish(self) -> dict[str, list[Piece]]:
+    def finish(self) -> Pieces:
         """Release what waits, and let all queries know that this was all."""
         if self.feed is None:
             return {}
         found = self._push(self.feed.finish(), None)
+        if self.stopped is not None:
+            return found
         for name, member in self.members.items():
             outcome = member.recogniser.finish()
             if outcome:
                 found[name].append(self._piece(member, outcome))
         return found
 
-    def _push(self, stretch: Stream, watermark: int | None) -> dict[str, list[Piece]]:
+    def _push(self, stretch: Stream, watermark: int | None) -> Pieces:
         """Let all queries read the next stretch, and know how far time has come."""
-        found: dict[str, list[Piece]] = {}
         outcomes: dict[str, list[Outcome]] = {}
+        self.stopped = None
         sharing = self._shared(stretch)
         for name, member in self.members.items():
-            if sharing is not None and isinstance(member.recogniser, Fast):
-                outcomes[name] = [member.recogniser.push(stretch, sharing)]
-            else:
-                outcomes[name] = [member.recogniser.push(stretch)]
-            if watermark is not None:
+            outcomes[name] = [self._read(name, member, stretch, sharing)]
+            if watermark is not None and member.behind is None:
                 later = member.recogniser.advance(watermark)
                 if later:
                     outcomes[name].append(later)
         self.store.add(stretch)
-        for name, member in self.members.items():
-            found[name] = [self._piece(member, outcome) for outcome in outcomes[name]]
+        found = {
+            name: [self._piece(member, outcome) for outcome in outcomes[name]]
+            for name, member in self.members.items()
+        }
         self._forget(stretch.first + len(stretch.times))
+        return found
+
+    def _read(self, name: str, member: Member, stretch: Stream, sharing: Sharing | None) -> Outcome:
+        """Let a query read a stretch, as far as its budget goes."""
+        try:
+            if sharing is not None and isinstance(member.recogniser, Fast):
+                return member.recogniser.push(stretch, sharing)
+            return member.recogniser.push(stretch)
+        except StoppedError as stopped:
+            member.behind = stopped.position
+            self.stopped = BudgetError(f"query '{name}': {stopped}" if name else str(stopped))
+            return stopped.outcome
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether some query has not read all events."""
+        return any(member.behind is not None for member in self.members.values())
+
+    def catch_up(self) -> Pieces:
+        """Let queries that stopped at a budget read what is left, should it be larger by now."""
+        found: Pieces = {name: [] for name in self.members}
+        self.stopped = None
+        for name, member in self.members.items():
+            if member.behind is None:
+                continue
+            rest = self.store.since(member.behind)
+            member.behind, nulls = None, member.tally.nulls
+            found[name].append(self._piece(member, self._read(name, member, rest, None)))
+            # They were counted with the whole stretch.
+            member.tally.nulls = nulls
+            watermark = None if self.feed is None or not self.feed.waits else self.feed.watermark
+            if watermark is not None and member.behind is None:
+                found[name].append(self._piece(member, member.recogniser.advance(watermark)))
         return found
 
     def _shared(self, stretch: Stream) -> Sharing | None:
@@ -274,10 +325,9 @@ class Lane:
         """Let go of rows that nobody needs any more."""
         members = self.members.values()
         if self.store.has_grown:
-            every = (each.recogniser.first_needed(next_position) for each in members)
-            self.store.forget_before(min(every))
+            self.store.forget_before(min(each.first_needed(next_position) for each in members))
         if self.store.is_large:
-            found = [each.recogniser.needed() for each in members]
+            found = [each.needed(next_position) for each in members]
             needed = [each for each in found if each is not None]
             if len(needed) == len(found):
                 partitions = dict.fromkeys(each.shape.partition for each in members)
@@ -306,6 +356,8 @@ class Lane:
             saved[f"{number}/closed"] = member.columns.closed
             saved[f"{number}/way"] = type(member.recogniser).__name__
             saved[f"{number}/nulls"] = member.tally.nulls
+            if member.behind is not None:
+                saved[f"{number}/behind"] = member.behind
             saved |= below(str(number), member.recogniser.save())
         # After the queries, which may have let go of something.
         return saved | below("store", self.store.save())
@@ -336,4 +388,5 @@ class Lane:
         self.store.load(part(saved, "store"), feed.time_path)
         for number, member in enumerate(self.members.values()):
             member.tally.nulls = saved[f"{number}/nulls"]
+            member.behind = saved.get(f"{number}/behind")
             member.recogniser.load(part(saved, str(number)), self.store.view()())

@@ -7,8 +7,7 @@ and kept once for all of them, and each distinct predicate is evaluated once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -16,15 +15,16 @@ import pyarrow as pa
 
 from ensue.analysis.context import Clock
 from ensue.engine import snapshot
-from ensue.engine.feed import shown_time
+from ensue.engine.counts import Count
+from ensue.engine.feed import Feed, shown_time
 from ensue.engine.intake import Aside
 from ensue.engine.lane import Lane, Manner, Member, Prepared
 from ensue.engine.match import Account, Matches
-from ensue.engine.piece import Piece
+from ensue.engine.piece import Pieces
 from ensue.engine.query import Query, compile
 from ensue.engine.stream import Options, declared_columns, read_once
 from ensue.engine.times import time_in_units
-from ensue.errors import BudgetError, EventError
+from ensue.errors import EventError
 from ensue.predicates.vectors import UnsupportedError
 
 OnError = Literal["raise", "aside"]
@@ -53,11 +53,11 @@ class Sessions:
         self._on_error = on_error
         self._lanes: dict[str, Lane] = {}
         self._lane_of: dict[str, Lane] = {}
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, Count] = {}
         self._late = self._aside = 0
         self._late_tables: deque[pa.Table] = deque()
         self._aside_rows: deque[Aside] = deque(maxlen=KEPT)
-        self._finished = self._stopped = False
+        self._finished = False
         for name, query in queries.items():
             self.add(name, query)
 
@@ -86,7 +86,7 @@ class Sessions:
         else:
             lane.add(name, ready)
         self._lane_of[name] = lane
-        self._counts[name] = 0
+        self._counts[name] = Count()
         for each in self._lanes.values():
             each.careful = len(self._lanes) > 1
 
@@ -115,7 +115,9 @@ class Sessions:
         Args:
             events: what `query.run` takes, a single event as a dict, or {stream: events} for
                 some of the streams of FROM. Either all of it is read, or an EventError says what
-                is wrong with it and the session is as it was before.
+                is wrong with it and the session is as it was before. Where a budget runs out,
+                the BudgetError has what was found by then in its `matches`; the events that the
+                query has not read are kept, and are read once it has a larger budget.
             first_row: the number by which errors call the first of these events.
         """
         self._refuse_if_finished()
@@ -124,19 +126,19 @@ class Sessions:
             events = read_once(events)
         try:
             prepared = [lane.prepare(events, first_row) for lane in lanes]
+            caught = self._catch_up()
             found: dict[str, Matches] = {}
-            with self._within_budget():
-                for lane, each in zip(lanes, prepared, strict=True):
-                    before = lane.released
-                    pieces = lane.apply(each)
-                    found |= self._matched(lane, each, pieces, before)
+            for lane, each in zip(lanes, prepared, strict=True):
+                before = lane.released
+                pieces = lane.apply(each)
+                found |= self._matched(lane, each, caught, pieces, before)
         except UnsupportedError as error:
             raise EventError(
                 f"a condition compares values that a stream cannot keep ({error}); "
                 "on_error='aside' puts such events aside"
             ) from error
         self._note(prepared)
-        return self._in_order(found)
+        return self._whole(found)
 
     def advance(self, time: int | datetime | date) -> dict[str, Matches]:
         """Know that time has come so far without events, and return what that completes.
@@ -146,70 +148,69 @@ class Sessions:
         changes nothing.
         """
         self._refuse_if_finished()
-        found: dict[str, Matches] = {}
         for lane in self._lanes.values():
             if lane.feed is not None and lane.feed.time_path is None:
                 raise EventError(
                     "advance() needs a time column: pass time= when opening the session"
                 )
-        for lane in self._lanes.values():
-            if lane.feed is None:
-                found |= self._nothing(lane)
-                continue
-            before = lane.released
-            reached = time_in_units(time, lane.feed.kind, lane.options.time_unit)
-            with self._within_budget():
-                found |= self._matched(lane, None, lane.advance(reached), before)
-        return self._in_order(found)
+
+        def advance(lane: Lane, feed: Feed) -> Pieces:
+            return lane.advance(time_in_units(time, feed.kind, lane.options.time_unit))
+
+        return self._without_events(advance)
 
     def finish(self) -> dict[str, Matches]:
         """Know that this was all, and return what that completes; nothing can be pushed then."""
         self._refuse_if_finished()
+        found = self._without_events(lambda lane, _: lane.finish())
+        self._finished = True
+        return found
+
+    def _without_events(self, step: Callable[[Lane, Feed], Pieces]) -> dict[str, Matches]:
+        """Take a step in all lanes that have had events."""
+        caught = self._catch_up()
         found: dict[str, Matches] = {}
         for lane in self._lanes.values():
+            before = lane.released
             if lane.feed is None:
-                found |= self._nothing(lane)
+                prepared = lane.prepare([])
+                found |= self._matched(lane, prepared, caught, lane.apply(prepared), before)
             else:
-                before = lane.released
-                with self._within_budget():
-                    found |= self._matched(lane, None, lane.finish(), before)
-        self._finished = True
-        return self._in_order(found)
+                found |= self._matched(lane, None, caught, step(lane, lane.feed), before)
+        return self._whole(found)
 
     def _refuse_if_finished(self) -> None:
         if self._finished:
             raise EventError("this session is finished; open another one")
-        self._refuse_if_stopped()
 
-    def _refuse_if_stopped(self) -> None:
-        if self._stopped:
-            raise BudgetError(
-                "this session stopped at its budget, within a push; resume its last snapshot "
-                "with a larger budget and push again what came after it"
-            )
+    def _catch_up(self) -> Pieces:
+        """Let queries read what they have not read yet because a budget ran out."""
+        lanes = [lane for lane in self._lanes.values() if lane.is_behind]
+        pieces: Pieces = {}
+        for lane in lanes:
+            pieces |= lane.catch_up()
+        if any(lane.stopped is not None for lane in lanes):
+            found: dict[str, Matches] = {}
+            for lane in self._lanes.values():
+                found |= self._matched(lane, None, pieces, {}, lane.released)
+            self._whole(found)
+        return pieces
 
-    @contextmanager
-    def _within_budget(self) -> Iterator[None]:
-        """Stop for good where a budget runs out: a push would be half read."""
-        try:
-            yield
-        except BudgetError:
-            self._stopped = True
-            raise
-
-    def _nothing(self, lane: Lane) -> dict[str, Matches]:
-        """Return no matches of a lane that has not had any events."""
-        prepared = lane.prepare([])
-        return self._matched(lane, prepared, lane.apply(prepared), 0)
-
-    def _in_order(self, found: Mapping[str, Matches]) -> dict[str, Matches]:
-        return {name: found[name] for name in self._lane_of}
+    def _whole(self, found: Mapping[str, Matches]) -> dict[str, Matches]:
+        """Return what was found, or raise it where a query has not read everything."""
+        in_order = {name: found[name] for name in self._lane_of}
+        for lane in self._lanes.values():
+            if lane.stopped is not None:
+                lane.stopped.matches = in_order
+                raise lane.stopped
+        return in_order
 
     def _matched(
         self,
         lane: Lane,
         prepared: Prepared | None,
-        pieces: Mapping[str, Iterable[Piece]],
+        caught: Pieces,
+        pieces: Pieces,
         before: int,
     ) -> dict[str, Matches]:
         """Hand out what a step completed."""
@@ -219,9 +220,9 @@ class Sessions:
             account = Account(member.tally, lane.released - before)
             if prepared is not None:
                 account.add(prepared.late, prepared.aside)
-            matches = Matches(member.shape, iter(pieces[name]), account, live=False)
-            self._counts[name] += matches.count
-            found[name] = matches
+            every = [*caught.get(name, ()), *pieces.get(name, ())]
+            self._counts[name].add(every)
+            found[name] = Matches(member.shape, iter(every), account, live=False)
         return found
 
     def _note(self, prepared: list[Prepared]) -> None:
@@ -275,7 +276,7 @@ class Sessions:
                 watermark = shown_time(feed.watermark, feed.kind)
         return {
             "events": max((lane.released for lane in lanes), default=0),
-            "matches": sum(self._counts.values()),
+            "matches": sum(each.total for each in self._counts.values()),
             "late": self._late,
             "aside": self._aside,
             "waiting": max((feed.waiting for feed in feeds), default=0),
@@ -284,7 +285,7 @@ class Sessions:
             "bytes": sum(size for _, size in live) + sum(lane.store.nbytes for lane in lanes),
             "rows": sum(lane.store.rows for lane in lanes),
             "nulls": sum(tally.nulls for tally in tallies),
-            "queries": dict(self._counts),
+            "queries": {name: each.total for name, each in self._counts.items()},
         }
 
     # snapshots
@@ -294,13 +295,12 @@ class Sessions:
 
         What was late or put aside is counted in it; the events themselves are not part of it.
         """
-        self._refuse_if_stopped()
         header = {
             "options": snapshot.describe_options(self._options),
             "manner": snapshot.describe_manner(self._manner),
             "on_error": self._on_error,
             "queries": {name: snapshot.describe(query) for name, query in self.queries.items()},
-            "counts": dict(self._counts),
+            "counts": {name: each.total for name, each in self._counts.items()},
             "late": self._late,
             "aside": self._aside,
             "finished": self._finished,
@@ -335,7 +335,7 @@ class Sessions:
         for number, lane in enumerate(session._lanes.values()):
             snapshot.restore(lane, sections, number)
         session._lane_of = {name: session._lane_of[name] for name in header["queries"]}
-        session._counts = dict(header["counts"])
+        session._counts = {name: Count(known) for name, known in header["counts"].items()}
         session._late, session._aside = header["late"], header["aside"]
         session._finished = header["finished"]
         return session

@@ -392,3 +392,7 @@ def plain(value: Any) -> Any:
             value = value.astimezone(UTC).replace(tzinfo=None)
         return value.isoformat()
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+Pieces = dict[str, list[Piece]]
+"""What some step completed, by query."""

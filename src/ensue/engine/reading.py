@@ -27,6 +27,19 @@ def read_keys(
     return _NO_KEYS, opens
 
 
+def unread(
+    known: Keys | None,
+    keys: np.ndarray,
+    opens: np.ndarray | None,
+    read: int,
+    *,
+    counted: bool,
+) -> None:
+    """Take back what was read of the keys of all but the first events of a stretch."""
+    if known is not None:
+        known.unread(keys[read:], None if opens is None else opens[read:], counted=counted)
+
+
 def read_clocks(
     window: Window | None, known: Keys | None, stream: Stream, keys: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:

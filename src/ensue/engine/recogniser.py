@@ -10,6 +10,7 @@ import numpy as np
 from ensue.engine.findings import Findings, Listed
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Summed
+from ensue.errors import BudgetError
 from ensue.logic.reference import Row
 
 
@@ -26,6 +27,16 @@ class Outcome(NamedTuple):
 NOTHING = Outcome(Listed([]))
 
 
+class StoppedError(BudgetError):
+    """A budget ran out within a stretch: what came before was read, and completed this."""
+
+    def __init__(self, error: BudgetError, outcome: Outcome, position: int) -> None:
+        super().__init__(str(error))
+        self.outcome = outcome
+        self.position = position
+        """The first event that was not read."""
+
+
 class Recogniser(Protocol):
     """The state of a query on a stream, pushed stretch after stretch."""
 
@@ -36,7 +47,11 @@ class Recogniser(Protocol):
         """Raise UnsupportedError for values that `push` could not take; change nothing."""
 
     def push(self, stream: Stream) -> Outcome:
-        """Read a stretch of the stream and return what it completes."""
+        """Read a stretch of the stream and return what it completes.
+
+        Where a budget runs out, `StoppedError` tells how far it came, and everything is as if the
+        stretch had ended there.
+        """
 
     def advance(self, time: int) -> Outcome:
         """Know that no event before this time will come, and return what that completes."""

@@ -21,7 +21,7 @@ from ensue.analysis.expressions import paths_of
 from ensue.automata.registers import Deferred, Interval, Maker, Round
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator, filters, read_columns
-from ensue.engine.findings import Columns, Enumerated, Listed, Word
+from ensue.engine.findings import UNKNOWN, Columns, Enumerated, Listed, Word
 from ensue.engine.stream import Stream
 from ensue.engine.values import to_events
 from ensue.logic import formula as f
@@ -166,6 +166,19 @@ class Refined:
         if self._count is None:
             self._count = sum(1 for _ in self)
         return self._count
+
+    @property
+    def least(self) -> int:
+        return self._count or 0
+
+    @property
+    def effort(self) -> int:
+        """Tell that counting takes as long as listing."""
+        return UNKNOWN if self._count is None and self.found else 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.found.nbytes
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""

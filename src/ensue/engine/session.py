@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Any
 
@@ -13,9 +15,20 @@ from ensue.engine.many import OnError, Sessions
 from ensue.engine.match import Matches
 from ensue.engine.query import Query
 from ensue.engine.stream import Options
+from ensue.errors import BudgetError
 
 _NAME = ""
 """What the one query is called."""
+
+
+@contextmanager
+def _of_one() -> Iterator[None]:
+    """Let an error have the matches of the one query."""
+    try:
+        yield
+    except BudgetError as error:
+        error.matches = error.matches[_NAME]
+        raise
 
 
 class Session:
@@ -37,10 +50,13 @@ class Session:
         Args:
             events: what `query.run` takes, a single event as a dict, or {stream: events} for
                 some of the streams of FROM. Either all of it is read, or an EventError says what
-                is wrong with it and the session is as it was before.
+                is wrong with it and the session is as it was before. Where a budget runs out,
+                the BudgetError has what was found by then in its `matches`; the events that the
+                query has not read are kept, and are read once it has a larger budget.
             first_row: the number by which errors call the first of these events.
         """
-        return self._of_one.push(events, first_row=first_row)[_NAME]
+        with _of_one():
+            return self._of_one.push(events, first_row=first_row)[_NAME]
 
     def advance(self, time: int | datetime | date) -> Matches:
         """Know that time has come so far without events, and return what that completes.
@@ -49,11 +65,13 @@ class Session:
         still be late by the lateness bound, and what waited for that long is released. A time that
         is past changes nothing.
         """
-        return self._of_one.advance(time)[_NAME]
+        with _of_one():
+            return self._of_one.advance(time)[_NAME]
 
     def finish(self) -> Matches:
         """Know that this was all, and return what that completes; nothing can be pushed then."""
-        return self._of_one.finish()[_NAME]
+        with _of_one():
+            return self._of_one.finish()[_NAME]
 
     @property
     def late(self) -> pa.Table:

@@ -76,6 +76,14 @@ class Store:
         every = tuple(self._stretches)
         return lambda: _joined(every)
 
+    def since(self, position: int) -> Stream:
+        """Return all rows from a position on, of which none was thinned out."""
+        after = [each for each in self._stretches if each.first + len(each.times) > position]
+        whole = _joined(after)
+        (row,) = whole.rows_at(np.array([position])).tolist()
+        rest = whole.slice(row, len(whole.times))
+        return replace(rest, first=position, positions=None)
+
     @property
     def rows(self) -> int:
         """How many rows are kept."""

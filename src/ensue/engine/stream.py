@@ -84,6 +84,21 @@ class Stream:
             ordinals={partition: known[rows] for partition, known in self.ordinals.items()},
         )
 
+    def slice(self, begin: int, end: int) -> Stream:
+        """Choose the rows from one to before another."""
+        count = end - begin
+        streams = self.streams
+        return replace(
+            self,
+            table=self.table.slice(begin, count),
+            types=self.types.slice(begin, count),
+            streams=None if streams is None else streams.slice(begin, count),
+            times=self.times[begin:end],
+            first=self.first + begin,
+            positions=None if self.positions is None else self.positions[begin:end],
+            ordinals={partition: known[begin:end] for partition, known in self.ordinals.items()},
+        )
+
     @cached_property
     def time_column(self) -> pa.ChunkedArray | None:
         """The time column as it was given."""

@@ -78,6 +78,8 @@ class Counter:
     runs: Runs = field(init=False)
     counted: Counted = field(init=False)
     counters: np.ndarray = field(init=False)
+    reached: int = 0
+    """How many events of the last push were read: all, unless a budget ran out."""
     _scratch: Weights = field(init=False)
     _kernels: Any = field(init=False)
 
@@ -106,6 +108,9 @@ class Counter:
     ) -> Iterator[Counted]:
         """Read events and hand out how many matches they complete.
 
+        Where a budget runs out, everything before the event that was one too many is handed out
+        before the BudgetError, and the state is that before this event (see `reached`).
+
         Args:
             symbols: one for each event, an index into `alphabet`.
             clocks: what windows are measured on: times, or numbers within a key.
@@ -116,7 +121,7 @@ class Counter:
         """
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables, binds, scratch = self._arrays(alphabet)
-        at = 0
+        at = self.reached = 0
         # Counts are kept modulo 2^64 on purpose.
         with np.errstate(over="ignore", invalid="ignore"):
             while at < len(symbols):
@@ -138,8 +143,14 @@ class Counter:
                     self.window,
                     CONSUME[self.consume],
                 )
+                self.reached = at
                 if reason == MISSING:
-                    self.table.fill(int(what), int(symbols[at]), alphabet)
+                    try:
+                        self.table.fill(int(what), int(symbols[at]), alphabet)
+                    except BudgetError:
+                        if self.counters[FOUND]:
+                            yield self._harvest()
+                        raise
                     tables, binds, scratch = self._arrays(alphabet)
                 elif reason == FULL:
                     if self.counters[FOUND]:

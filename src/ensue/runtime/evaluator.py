@@ -82,6 +82,8 @@ class Evaluator:
     scratch: np.ndarray = field(init=False)
     moves: Scratch = field(init=False)
     index: Index = field(init=False)
+    reached: int = 0
+    """How many events of the last push were read: all, unless a budget ran out."""
 
     def __post_init__(self) -> None:
         announce()
@@ -105,6 +107,9 @@ class Evaluator:
     ) -> Iterator[Segment]:
         """Read events and hand out what they complete.
 
+        Where a budget runs out, everything before the event that was one too many is handed out
+        before the BudgetError, and the state is that before this event (see `reached`).
+
         Args:
             symbols: one for each event, an index into `alphabet`.
             clocks: what windows are measured on: times, or numbers within a key.
@@ -119,13 +124,19 @@ class Evaluator:
             values = np.zeros((len(symbols), 0), np.int64)
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
-        at = done = 0
+        at = self.reached = done = 0
         while at < len(symbols):
             last = at + 1 if self.compact_always else len(symbols)
             read = (clocks, keys, first_position, at, self.window, CONSUME[self.consume])
             reason, at, detail = self._evaluate(tables, symbols[:last], values, *read)
+            self.reached = at
             if reason == MISSING:
-                stale = self.table.fill(int(detail), int(symbols[at]), alphabet)
+                try:
+                    stale = self.table.fill(int(detail), int(symbols[at]), alphabet)
+                except BudgetError:
+                    if self.counters[HITS]:
+                        yield self._harvest()
+                    raise
                 tables = self.table.arrays(len(alphabet))
                 if stale:
                     self.reindex(tables)

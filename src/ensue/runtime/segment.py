@@ -111,9 +111,16 @@ class Segment:
     limit: int
     """At most so many matches a hit; -1: all."""
 
+    @property
+    def effort(self) -> int:
+        """About how many steps counting takes at most."""
+        return 0 if self.limit == 1 else len(self.hits.end) * len(self.graph.label)
+
     def count(self) -> int:
         """Count the matches without listing them."""
         hits = self.hits
+        if self.limit == 1:
+            return len(hits.end)
         counts = np.zeros(len(hits.end), np.int64)
         sizes = np.zeros(len(hits.end), np.float64)
         count_matches(self.graph, hits.root, hits.edge, hits.floor, _PATIENCE, counts, sizes)
