@@ -30,23 +30,24 @@ Sections = Mapping[str, Any]
 
 def pack(sections: Sections) -> bytes:
     """Write named sections as one block."""
-    out = bytearray(MAGIC + struct.pack(">HI", VERSION, len(sections)))
+    out: list[Any] = [MAGIC, struct.pack(">HI", VERSION, len(sections))]
     for name, content in sections.items():
         kind, data = _written(content)
-        title = name.encode()
-        out += struct.pack(">H", len(title)) + title + struct.pack(">BQ", kind, len(data))
-        out += data
-    out += hashlib.sha256(out).digest()
-    return bytes(out)
+        title, size = name.encode(), sum(each.nbytes for each in data)
+        out += [struct.pack(">H", len(title)), title, struct.pack(">BQ", kind, size), *data]
+    checksum = hashlib.sha256()
+    for each in out:
+        checksum.update(each)
+    return b"".join([*out, checksum.digest()])
 
 
-def _written(content: Any) -> tuple[int, Any]:
+def _written(content: Any) -> tuple[int, list[memoryview]]:
     if isinstance(content, np.ndarray):
         kind = content.dtype.newbyteorder("<").str
         head = struct.pack(">BB", _TYPES.index(kind), content.ndim)
         head += struct.pack(f">{content.ndim}Q", *content.shape)
-        plain = np.ascontiguousarray(content, kind)
-        return _ARRAY, head + plain.tobytes()
+        plain = np.ascontiguousarray(content, kind).reshape(-1)
+        return _ARRAY, [memoryview(head), plain.view(np.uint8).data]
     if isinstance(content, list) and content and all(type(each) is str for each in content):
         content = pa.table({"": pa.array(content, pa.string())})
         return _STRINGS, _written(content)[1]
@@ -54,8 +55,8 @@ def _written(content: Any) -> tuple[int, Any]:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, content.schema) as writer:
             writer.write_table(content)
-        return _TABLE, sink.getvalue()
-    return _PLAIN, encode(content)
+        return _TABLE, [memoryview(sink.getvalue())]
+    return _PLAIN, [memoryview(encode(content))]
 
 
 def unpack(block: bytes) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Count:
     def add(self, pieces: Iterable[Piece]) -> None:
         """Take in what a step completed."""
         for piece in pieces:
+            if not piece:
+                continue
             if piece.shape.totals is not None or piece.findings.effort <= _QUICK:
                 self.known += piece.count
                 continue

@@ -191,6 +191,8 @@ class Fast:
 
     def _push_absences(self, stream: Stream, keys: np.ndarray) -> StoppedError | None:
         """Evaluate what must not happen; tell how far that came, where a budget ran out."""
+        if not self.absences:
+            return None
         oldest = self.first_needed(stream.first)
         first: StoppedError | None = None
         for absence in self.absences:

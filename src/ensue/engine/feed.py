@@ -43,7 +43,9 @@ class Checked:
 
     loaded: Loaded
     times: np.ndarray
-    late: pa.Table
+    kind: pa.DataType
+    """The type of the time column."""
+    late: pa.Table | None
     aside: tuple[Aside, ...]
     bound: int
     """The lateness in units of time."""
@@ -114,11 +116,10 @@ class Feed:
             raise EventError(
                 "the streams of this query came separately; push {stream: events} again"
             )
-        none = table.slice(0, 0)
         if self.time_path is None:
             if loaded.streams is not None and len(set(self.latest) | set(loaded.streams)) > 1:
                 raise EventError("merging several streams needs a time column: pass time=")
-            return Checked(loaded, np.zeros(0, np.int64), none, (), 0)
+            return Checked(loaded, np.zeros(0, np.int64), self.kind, None, (), 0)
         aside: list[Aside] = []
         if self.lenient:
             loaded = self._with_time(loaded, aside)
@@ -129,7 +130,7 @@ class Feed:
         if lateness is not None and loaded.table.num_rows:
             bound = lateness_in_units(lateness, kind, self.options.time_unit)
         if loaded.streams is None and self._in_order(times):
-            return Checked(loaded, times, none, tuple(aside), bound)
+            return Checked(loaded, times, kind, None, tuple(aside), bound)
         late: list[np.ndarray] = []
         back: list[np.ndarray] = []
         for number, own in _by_stream(loaded.streams):
@@ -147,20 +148,20 @@ class Feed:
                 raise self._goes_back(loaded, times, number, own, int(wrong[0]), first_row)
             back.append(rows)
         if not late and not back:
-            return Checked(loaded, times, none, tuple(aside), bound)
+            return Checked(loaded, times, kind, None, tuple(aside), bound)
         out = np.sort(np.concatenate(late + back))
         for row in np.sort(np.concatenate(back)) if back else ():
             event = loaded.table.slice(int(row), 1).to_pylist()[0]
             aside.append(Aside(event, f"time goes back at row {first_row + row}"))
         kept = np.setdiff1d(np.arange(len(times)), out)
-        refused = loaded.table.take(pa.array(out)) if late else none
-        return Checked(loaded.take(kept), times[kept], refused, tuple(aside), bound)
+        refused = loaded.table.take(pa.array(out)) if late else None
+        return Checked(loaded.take(kept), times[kept], kind, refused, tuple(aside), bound)
 
     def _in_order(self, times: np.ndarray) -> bool:
         """Tell, quickly, whether time goes on from where it was and never goes back."""
         if len(times) and times[0] < self.latest.get(-1, LEAST):
             return False
-        return len(times) < 2 or bool((times[1:] >= times[:-1]).all())
+        return len(times) < 2 or not (times[1:] < times[:-1]).any()
 
     def _with_time(self, loaded: Loaded, aside: list[Aside]) -> Loaded:
         """Put rows without a time aside."""
@@ -220,8 +221,7 @@ class Feed:
             self._bound = checked.bound
             if self.options.tiebreak is not None and self._tiebreak is None:
                 self._tiebreak = path_of(self.options.tiebreak, loaded.table, "tiebreak")
-            if self.time_path is not None:
-                self.kind = column_at(loaded.table, self.time_path).type
+            self.kind = checked.kind
         if loaded.streams is not None:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(loaded.streams):

@@ -89,8 +89,8 @@ class Prepared:
         return self.read.aside + self.checked.aside
 
     @property
-    def late(self) -> pa.Table:
-        """Rows that came too late."""
+    def late(self) -> pa.Table | None:
+        """Rows that came too late, if any."""
         return self.checked.late
 
 
@@ -190,9 +190,7 @@ class Lane:
         return read
 
     def _try(self, feed: Feed, members: Mapping[str, Member], read: Read) -> None:
-        stretch = feed.stretch(
-            Checked(read.loaded, np.zeros(0, np.int64), read.loaded.table, (), 0)
-        )
+        stretch = feed.stretch(Checked(read.loaded, np.zeros(0, np.int64), feed.kind, None, (), 0))
         for member in members.values():
             member.recogniser.check(stretch)
 
@@ -271,9 +269,10 @@ class Lane:
 
     def catch_up(self) -> Pieces:
         """Let queries that stopped at a budget read what is left, should it be larger by now."""
-        found: Pieces = {name: [] for name in self.members}
+        found: Pieces = {}
         self.stopped = None
         for name, member in self.members.items():
+            found[name] = [self._piece(member, NOTHING)]
             if member.behind is None:
                 continue
             rest = self.store.since(member.behind)

@@ -173,8 +173,7 @@ class Sessions:
         for lane in self._lanes.values():
             before = lane.released
             if lane.feed is None:
-                prepared = lane.prepare([])
-                found |= self._matched(lane, prepared, caught, lane.apply(prepared), before)
+                found |= self._nothing(lane, caught)
             else:
                 found |= self._matched(lane, None, caught, step(lane, lane.feed), before)
         return self._whole(found)
@@ -192,9 +191,17 @@ class Sessions:
         if any(lane.stopped is not None for lane in lanes):
             found: dict[str, Matches] = {}
             for lane in self._lanes.values():
-                found |= self._matched(lane, None, pieces, {}, lane.released)
+                if lane in lanes:
+                    found |= self._matched(lane, None, pieces, {}, lane.released)
+                else:
+                    found |= self._nothing(lane, {})
             self._whole(found)
         return pieces
+
+    def _nothing(self, lane: Lane, caught: Pieces) -> dict[str, Matches]:
+        """Return no matches but those that a lane has caught up on."""
+        prepared = lane.prepare([])
+        return self._matched(lane, prepared, caught, lane.apply(prepared), lane.released)
 
     def _whole(self, found: Mapping[str, Matches]) -> dict[str, Matches]:
         """Return what was found, or raise it where a query has not read everything."""
@@ -229,7 +236,7 @@ class Sessions:
         """Write down what does not take part; lanes on one clock agree on it."""
         by_clock = {each.feed.time_path: each for each in reversed(prepared)}
         for each in by_clock.values():
-            if each.late.num_rows:
+            if each.late is not None:
                 self._late += each.late.num_rows
                 self._late_tables.append(each.late)
                 kept = sum(table.num_rows for table in self._late_tables)

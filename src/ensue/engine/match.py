@@ -38,9 +38,9 @@ class Account:
     late: list[pa.Table] = field(default_factory=list)
     aside: list[Aside] = field(default_factory=list)
 
-    def add(self, late: pa.Table, aside: Iterable[Aside]) -> None:
+    def add(self, late: pa.Table | None, aside: Iterable[Aside]) -> None:
         """Write down rows that do not take part."""
-        if late.num_rows or not self.late:
+        if late is not None:
             self.late.append(late)
         self.aside.extend(aside)
 
@@ -136,8 +136,9 @@ class Matches:
     @property
     def late(self) -> pa.Table:
         """Events that came too late to take part."""
-        self._keep_all()
-        return pa.concat_tables(self._account.late, promote_options="permissive")
+        pieces = self._keep_all()
+        late = self._account.late or [pieces[-1].stream.table.slice(0, 0)]
+        return pa.concat_tables(late, promote_options="permissive")
 
     @property
     def aside(self) -> list[Aside]:

@@ -39,12 +39,12 @@ def load_table(saved: Mapping[str, Any]) -> pa.Table:
 
 def save_rows(stream: Stream) -> dict[str, Any]:
     """Write down rows with all that is known of each."""
-    extra = {_TYPE: stream.types.cast(pa.string())}
+    extra = {_TYPE: _plain(stream.types)}
     if stream.streams is not None:
         extra[_STREAM] = stream.streams.cast(pa.string())
     saved = {
         **save_table(stream.table),
-        "extra": pa.table(extra),
+        "extra": pa.table(extra).unify_dictionaries(),
         "times": stream.times.astype(np.int64, copy=False),
         "first": stream.first,
         "tiebreak": stream.tiebreak_path,

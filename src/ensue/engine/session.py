@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, datetime
 from typing import Any
 
@@ -19,16 +17,6 @@ from ensue.errors import BudgetError
 
 _NAME = ""
 """What the one query is called."""
-
-
-@contextmanager
-def _of_one() -> Iterator[None]:
-    """Let an error have the matches of the one query."""
-    try:
-        yield
-    except BudgetError as error:
-        error.matches = error.matches[_NAME]
-        raise
 
 
 class Session:
@@ -55,8 +43,10 @@ class Session:
                 query has not read are kept, and are read once it has a larger budget.
             first_row: the number by which errors call the first of these events.
         """
-        with _of_one():
+        try:
             return self._of_one.push(events, first_row=first_row)[_NAME]
+        except BudgetError as error:
+            raise _of_one(error) from None
 
     def advance(self, time: int | datetime | date) -> Matches:
         """Know that time has come so far without events, and return what that completes.
@@ -65,13 +55,17 @@ class Session:
         still be late by the lateness bound, and what waited for that long is released. A time that
         is past changes nothing.
         """
-        with _of_one():
+        try:
             return self._of_one.advance(time)[_NAME]
+        except BudgetError as error:
+            raise _of_one(error) from None
 
     def finish(self) -> Matches:
         """Know that this was all, and return what that completes; nothing can be pushed then."""
-        with _of_one():
+        try:
             return self._of_one.finish()[_NAME]
+        except BudgetError as error:
+            raise _of_one(error) from None
 
     @property
     def late(self) -> pa.Table:
@@ -111,3 +105,9 @@ class Session:
         session.query = query
         session._of_one = Sessions.resume({_NAME: query}, block, on_error, **budgets)
         return session
+
+
+def _of_one(error: BudgetError) -> BudgetError:
+    """Let an error have the matches of the one query."""
+    error.matches = error.matches[_NAME]
+    return error

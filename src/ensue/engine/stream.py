@@ -192,9 +192,11 @@ def missing_column(role: str, name: str, table: pa.Table) -> str:
 def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.ndarray:
     """Return the time column as integers; rows are counted from `first_row` in errors."""
     name = ".".join(path)
-    if table.num_rows and path_column(table, path) is None:
-        raise EventError(missing_column("time", name, table))
-    column = column_at(table, path)
+    column = path_column(table, path)
+    if column is None:
+        if table.num_rows:
+            raise EventError(missing_column("time", name, table))
+        return np.zeros(0, np.int64)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise EventError(

@@ -8,6 +8,7 @@ string is asked once for each distinct one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,47 @@ def plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Decode a dictionary column whose dictionary has a NULL or a value twice."""
     if not pa.types.is_dictionary(column.type):
         return column
-    for chunk in column.chunks:
-        values = chunk.dictionary
-        if values.null_count or len(values.unique()) != len(values):
-            return column.cast(column.type.value_type)
-    return column
+    if all(_known(chunk.dictionary).is_plain for chunk in column.chunks):
+        return column
+    return column.cast(column.type.value_type)
+
+
+@dataclass
+class _Dictionary:
+    """What is found out about a dictionary; it stays alive with that."""
+
+    values: pa.Array
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it has no NULL and no value twice."""
+        values = self.values
+        return not values.null_count and len(values.unique()) == len(values)
+
+    @cached_property
+    def distinct(self) -> pa.Array:
+        """The strings, and NULL after them."""
+        return pa.concat_arrays([self.values.cast(pa.string()), pa.array([None], pa.string())])
+
+
+_RECENT: dict[tuple[Any, ...], _Dictionary] = {}
+"""The last dictionaries, by where they lie: the batches of a stream often share theirs."""
+
+_MOST_RECENT, _SHORT = 16, 4096
+
+
+def _known(values: pa.Array) -> _Dictionary:
+    """Find out about a dictionary, once."""
+    if len(values) > _SHORT:
+        return _Dictionary(values)
+    places = tuple(None if each is None else each.address for each in values.buffers())
+    key = (places, values.offset, len(values), values.type)
+    found = _RECENT.get(key)
+    if found is None:
+        if len(_RECENT) >= _MOST_RECENT:
+            _RECENT.pop(next(iter(_RECENT)), None)
+        found = _RECENT[key] = _Dictionary(values)
+    return found
 
 
 def _strings(column: pa.ChunkedArray) -> Vector:
@@ -126,7 +163,7 @@ def _strings(column: pa.ChunkedArray) -> Vector:
     if not _is_string(column.type.value_type):
         return vector_of(column.cast(column.type.value_type))
     array = single_chunk(column)
-    distinct = pa.concat_arrays([array.dictionary.cast(pa.string()), pa.array([None], pa.string())])
+    distinct = _known(array.dictionary).distinct
     codes = array.indices
     if codes.null_count:
         codes = pc.fill_null(codes.cast(pa.int64()), len(distinct) - 1)

@@ -54,6 +54,9 @@ CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTIT
 
 _FIRST_NODES = 1 << 16
 
+_FEW = 16
+"""Of so few events it is worth while to see beforehand whether any concerns the query."""
+
 MOST_BYTES = 4 << 30
 
 MOST_CONFIGURATIONS = 10_000_000
@@ -124,6 +127,9 @@ class Evaluator:
             values = np.zeros((len(symbols), 0), np.int64)
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
+        if len(symbols) <= _FEW and tables.inert[symbols].all():
+            self.reached = len(symbols)
+            return
         at = self.reached = done = 0
         while at < len(symbols):
             last = at + 1 if self.compact_always else len(symbols)
@@ -369,7 +375,7 @@ class Evaluator:
         starts = int(self.counters[STARTS])
         first = int(self.counters[FLOOR])
         if self.window >= 0 and now is not None:
-            alive = np.searchsorted(self.graph.start_clock[:starts], now - self.window)
+            alive = self.graph.start_clock[:starts].searchsorted(now - self.window)
             first = max(first, int(alive))
         return int(self.graph.start_position[first]) if first < starts else otherwise
 

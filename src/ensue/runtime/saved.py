@@ -21,7 +21,7 @@ def save(evaluator: Evaluator) -> dict[str, Any]:
     nodes, starts = int(evaluator.counters[NODES]), int(evaluator.counters[STARTS])
     graph, slots = evaluator.graph, evaluator.slots
     states, state = np.unique(slots.state[live], return_inverse=True)
-    labels = np.unique(graph.label[:nodes])
+    labels = np.flatnonzero(np.bincount(graph.label[:nodes] - UNION)) + UNION
     contents = evaluator.table.determined.contents
     return {
         "states": tuple(contents[number] for number in states.tolist()),
