@@ -10,6 +10,7 @@ import pytest
 
 import ensue
 from ensue.predicates.evaluate import Batch
+from ensue.runtime.evaluator import Evaluator
 
 PAIRS = "SELECT * FROM S WHERE A ; B"
 ENDS = "SELECT * FROM S WHERE B"
@@ -117,6 +118,32 @@ def test_each_distinct_predicate_is_evaluated_once(monkeypatch: pytest.MonkeyPat
     comparisons = {text: n for text, n in asked.items() if "'>'" in text}
     assert set(comparisons.values()) == {1}
     assert len(comparisons) == 7
+
+
+def test_events_that_no_query_cares_about_are_skipped_once_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+    push = Evaluator.push
+
+    def counted(self: Evaluator, symbols: Any, *rest: Any) -> Any:
+        seen.append(len(symbols))
+        return push(self, symbols, *rest)
+
+    monkeypatch.setattr(Evaluator, "push", counted)
+    events = [{"type": "C", "k": n % 7} for n in range(4000)]
+    for n in range(0, 4000, 100):
+        events[n]["type"] = "AB"[n // 100 % 2]
+    queries = {"pairs": PAIRS, "by key": f"{PAIRS} PARTITION BY [k]", "ends": ENDS}
+    found = ensue.run(queries, events)
+    assert seen == [40, 40, 40]
+    for name, query in queries.items():
+        assert list(found[name]) == list(ensue.run(query, events))
+    # Who counts events, or asks which is next, sees them all.
+    seen.clear()
+    strict = "SELECT * FROM S WHERE A : B WITHIN 9 EVENTS"
+    ensue.run({"pairs": PAIRS, "strict": strict}, events)
+    assert seen == [40, 4000]
 
 
 def test_values_that_no_register_holds_are_compared_by_definition_in_one_pass_too() -> None:

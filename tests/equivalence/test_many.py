@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import ensue
+from ensue.predicates import sharing
 from tests.equivalence.test_engine import MANY, compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, cut, everything, table
 from tests.pairs import Pair, pairs
@@ -20,6 +24,16 @@ def ready(drawn: list[Any]) -> dict[str, ensue.Query]:
     """Compile those queries that can be."""
     every = {f"q{number}": compiled(query) for number, query in enumerate(drawn)}
     return {name: query for name, query in every.items() if query is not None}
+
+
+@contextmanager
+def leaving_out(*, always: bool) -> Iterator[None]:
+    """Leave out events that concern no query from short stretches too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if always:
+            patch.setattr(sharing, "_LONG", 0)
+            patch.setattr(sharing, "_MOSTLY", 1.0)
+        yield
 
 
 several = st.lists(queries(EVERYTHING), min_size=1, max_size=4)
@@ -36,11 +50,22 @@ def test_many_eq_alone(
     options: dict[str, Any] = {} if lateness is None else {"time": "ts", "lateness": lateness}
     alone = {name: described(query.run(table(rows), **options)) for name, query in asked.items()}
     event(f"queries with matches: {sum(map(bool, alone.values()))}")
-    whole = ensue.run(asked, table(rows), **options)
-    assert {name: described(matches) for name, matches in whole.items()} == alone
+    with leaving_out(always=data.draw(st.booleans())):
+        whole = ensue.run(asked, table(rows), **options)
+        assert {name: described(matches) for name, matches in whole.items()} == alone
+        in_pieces(asked, cut(data, rows), data, options, alone)
+
+
+def in_pieces(
+    asked: dict[str, ensue.Query],
+    pieces: Any,
+    data: st.DataObject,
+    options: dict[str, Any],
+    alone: dict[str, Any],
+) -> None:
     session = ensue.open(asked, **options)
     found: dict[str, list[Any]] = {name: [] for name in asked}
-    for piece in cut(data, rows):
+    for piece in pieces:
         for name, matches in session.push(table(piece)).items():
             found[name].append(matches)
         if data.draw(st.booleans()):

@@ -12,6 +12,7 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import MOST_STATES, Determined
 from ensue.automata.machine import Support
+from ensue.automata.relevance import Needed, needed
 from ensue.engine.absence import Absence
 from ensue.engine.aggregating import Aggregating, type_of
 from ensue.engine.block import below, part
@@ -137,6 +138,12 @@ class Fast:
         window = self.bound.window
         return self.keys is not None and window is not None and window.kind == "events"
 
+    def needed_events(self) -> Needed | None:
+        """Tell what must hold for an event to matter; None: any event may."""
+        window = self.bound.window
+        counts = window is not None and window.kind == "events"
+        return None if counts or self.compiled.plan.registers else needed(self.compiled)
+
     def check(self, stream: Stream) -> None:
         """Raise UnsupportedError for values that no register can hold."""
         if self.compiled.plan.registers:
@@ -156,13 +163,18 @@ class Fast:
             batch = sharing.shared.batch
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch)
+        whole, own = stream, None
+        if sharing is not None:
+            own = sharing.union.own(self.alphabet, sharing.shared)
+            if own.rows is not None:
+                stream = stream.only(own.rows, (path[0] for path in self.bound.partition))
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
         keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
-        if sharing is None:
+        if sharing is None or own is None:
             symbols = self.alphabet.read(batch, read_streams(stream), opens)
         else:
-            symbols = sharing.union.symbols(self.alphabet, sharing.shared, opens)
+            symbols = sharing.union.symbols(self.alphabet, sharing.shared, own, opens)
         clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
         stopped = self._push_absences(stream, keys)
         end = len(stream.times) if stopped is None else stopped.position - stream.first
@@ -175,13 +187,16 @@ class Fast:
             self.alphabet.bits,
             key_clocks,
             values[:end],
+            stream.positions,
         )
         try:
             segments.extend(found)
         except BudgetError as error:
             end = self.evaluator.reached
-            stopped = StoppedError(error, NOTHING, stream.first + end)
-        if end:
+            stopped = StoppedError(error, NOTHING, int(stream.all_positions()[end]))
+        if stopped is None:
+            self.now = int(clocks[-1] if stream is whole else whole.times[-1])
+        elif end:
             self.now = int(clocks[end - 1])
         outcome = Outcome(self._findings(segments))
         if stopped is not None:

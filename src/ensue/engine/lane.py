@@ -292,7 +292,7 @@ class Lane:
         if len(fast) < 2 or not len(stretch.times):
             return None
         if self._union is None:
-            self._union = Union(each.alphabet for each in fast)
+            self._union = Union((each.alphabet, each.needed_events()) for each in fast)
         batch = Batch(stretch.table, stretch.types, self.tally)
         return Sharing(self._union, self._union.read(batch, read_streams(stretch)))
 

@@ -6,7 +6,7 @@ order where a lateness bound allows it, and from then on a row's index is its po
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
@@ -70,6 +70,17 @@ class Stream:
         if self.positions is not None:
             return self.positions
         return np.arange(self.first, self.first + len(self.times))
+
+    def only(self, rows: np.ndarray, names: Iterable[str]) -> Stream:
+        """Choose times and positions of some rows, and some of their columns."""
+        known = dict.fromkeys(each for each in names if each in self.table.column_names)
+        return replace(
+            self,
+            table=self.table.select(list(known)).take(pa.array(rows)),
+            types=self.types.slice(0, 0),
+            times=self.times[rows],
+            positions=self.first + rows,
+        )
 
     def take(self, rows: np.ndarray) -> Stream:
         """Choose some rows, in order."""

@@ -69,13 +69,18 @@ def evaluate(
     symbols: Array,
     clocks: Array,
     keys: Array,
+    positions: Array,
     first_position: int,
     begin: int,
     window: int,
     consume: int,
 ) -> tuple[int, int, int]:
-    """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
+    """Read events from `begin` on; return (why it stopped, at which event, in which state).
+
+    Where `positions` is not empty, it has the position of each event: some are left out.
+    """
     keyed = keys.shape[0] > 0
+    scattered = positions.shape[0] > 0
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:
@@ -119,7 +124,7 @@ def evaluate(
             return FULL, event, steps
 
         # Then the moves. What goes to another state waits in `scratch`.
-        position = first_position + event
+        position = positions[event] if scattered else first_position + event
         waiting = 0
         hit = NOTHING
         if opening >= 0:

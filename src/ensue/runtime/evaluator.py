@@ -54,6 +54,9 @@ CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTIT
 
 _FIRST_NODES = 1 << 16
 
+_FOLLOWING = np.zeros(0, np.int64)
+"""The positions of events of which none is left out."""
+
 _FEW = 16
 """Of so few events it is worth while to see beforehand whether any concerns the query."""
 
@@ -107,6 +110,7 @@ class Evaluator:
         alphabet: list[int],
         key_clocks: np.ndarray | None = None,
         values: np.ndarray | None = None,
+        positions: np.ndarray | None = None,
     ) -> Iterator[Segment]:
         """Read events and hand out what they complete.
 
@@ -122,9 +126,13 @@ class Evaluator:
             key_clocks: where clocks are numbers within a key, the next number of each before
                 these events; it is brought up to date.
             values: one row an event, what registers are compared with and filled from.
+            positions: the position of each event, where some are left out that concern nobody;
+                not with registers.
         """
         if values is None:
             values = np.zeros((len(symbols), 0), np.int64)
+        if positions is None:
+            positions = _FOLLOWING
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
         if len(symbols) <= _FEW and tables.inert[symbols].all():
@@ -134,7 +142,7 @@ class Evaluator:
         while at < len(symbols):
             last = at + 1 if self.compact_always else len(symbols)
             read = (clocks, keys, first_position, at, self.window, CONSUME[self.consume])
-            reason, at, detail = self._evaluate(tables, symbols[:last], values, *read)
+            reason, at, detail = self._evaluate(tables, symbols[:last], values, positions, *read)
             self.reached = at
             if reason == MISSING:
                 try:
@@ -159,12 +167,31 @@ class Evaluator:
             yield self._harvest()
 
     def _evaluate(
-        self, tables: Tables, symbols: np.ndarray, values: np.ndarray, *read: Any
+        self,
+        tables: Tables,
+        symbols: np.ndarray,
+        values: np.ndarray,
+        positions: np.ndarray,
+        clocks: np.ndarray,
+        keys: np.ndarray,
+        *read: Any,
     ) -> tuple[int, int, int]:
         """Let the right kernel read on."""
         graph, slots, counters, hits = self.graph, self.slots, self.counters, self.hits
         if not self.registers:
-            return evaluate(tables, graph, slots, counters, hits, self.scratch, symbols, *read)
+            return evaluate(
+                tables,
+                graph,
+                slots,
+                counters,
+                hits,
+                self.scratch,
+                symbols,
+                clocks,
+                keys,
+                positions,
+                *read,
+            )
         return correlate(
             tables,
             graph,
@@ -175,6 +202,8 @@ class Evaluator:
             self.moves,
             symbols,
             values,
+            clocks,
+            keys,
             *read,
         )
 
