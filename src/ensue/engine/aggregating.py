@@ -23,29 +23,17 @@ from ensue.analysis.types import Type
 from ensue.engine.chain import Operator
 from ensue.engine.convert import arrow_type, arrow_values
 from ensue.engine.findings import UNKNOWN, Columns, Enumerated
-from ensue.engine.stream import Stream, column_at
+from ensue.engine.pruning import Limit, bounds_of
+from ensue.engine.sources import Source, source_of
+from ensue.engine.stream import Stream
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import ComplexEvent, Computed, Found
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
 from ensue.runtime.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
 
 Path = tuple[str, ...]
-_ALL = np.zeros(0, bool)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The values of an attribute by row, as numbers, and how to get back from numbers."""
-
-    values: np.ndarray
-    known: np.ndarray
-    """Where there is one; empty: everywhere."""
-    distinct: list[Any] | None = None
-    """What numbers stand for, where they are ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +156,8 @@ class Aggregating:
     tally: Tally = field(default_factory=Tally)
     events: Callable[[], Stream] | None = None
     """The events of the matches, once they are kept somewhere."""
+    limits: tuple[Limit, ...] = ()
+    """What aggregates must stay within, known before all events of a match are."""
     _sources: dict[Path, Source] = field(default_factory=dict)
     _stream: Stream | None = None
     _count: int | None = None
@@ -276,6 +266,8 @@ class Aggregating:
             if isinstance(operator, f.Aggregate)
             for column in operator.columns
         ]
+        if self.limits:
+            self.found.bounds = bounds_of(self.limits, self.found.labels, self._events())
         for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
             yield Chunk(columns.start, columns.end, dict(columns.bound), {})
 
@@ -322,10 +314,7 @@ class Aggregating:
         offsets = lists.offsets.to_numpy()
         if column.path is None:
             return Result(np.diff(offsets).astype(np.int64), np.ones(len(lists), bool))
-        if self._stream is None:
-            assert self.events is not None, "matches are looked at before their events are kept"
-            self._stream = self.events()
-        stream = self._stream
+        stream = self._events()
         source = self._source(stream, column)
         rows = stream.rows_at(lists.values.to_numpy())
         count = len(lists)
@@ -355,13 +344,19 @@ class Aggregating:
         self.tally.nulls += lost
         return Result(found, valid, None if code == COUNT else source.distinct)
 
+    def _events(self) -> Stream:
+        if self._stream is None:
+            assert self.events is not None, "matches are looked at before their events are kept"
+            self._stream = self.events()
+        return self._stream
+
     def _source(self, stream: Stream, column: Column) -> Source:
         """Return the values of an attribute, as doubles where the function asks for doubles."""
         assert column.path is not None
         as_double = column.function == "stddev"
         known = self._sources.get(column.path)
         if known is None:
-            known = self._sources[column.path] = _source_of(stream, column.path)
+            known = self._sources[column.path] = source_of(stream, column.path)
         if known.distinct is not None and column.function in ("sum", "avg", "range", "stddev"):
             # Decimals are computed as doubles.
             doubles = np.array([float(each) for each in known.distinct] or [0.0])
@@ -369,41 +364,6 @@ class Aggregating:
         if as_double and known.values.dtype != np.float64:
             return Source(known.values.astype(np.float64), known.known)
         return known
-
-
-def _source_of(stream: Stream, path: Path) -> Source:
-    batch = Batch(stream.table, stream.types)
-    try:
-        vector = batch.vector(path)
-    except UnsupportedError:
-        vector = None
-    if isinstance(vector, Numbers):
-        values = vector.values
-        if values.dtype == np.bool_:
-            return Source(values.astype(np.int64), _known(vector.valid), [False, True])
-        return Source(np.ascontiguousarray(values), _known(vector.valid))
-    if isinstance(vector, Strings):
-        texts = vector.distinct.to_pylist()[:-1]
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        ranks = np.zeros(len(texts) + 1, np.int64)
-        ranks[order] = np.arange(len(texts))
-        return Source(
-            ranks[vector.codes],
-            _known(vector.codes != len(texts)),
-            [texts[number] for number in order] or [""],
-        )
-    plain = python_values(column_at(stream.table, path))
-    distinct = sorted({value for value in plain if value is not None})
-    place = {value: rank for rank, value in enumerate(distinct)}
-    return Source(
-        np.array([place.get(value, 0) for value in plain], np.int64),
-        _known(np.array([value is not None for value in plain], bool)),
-        distinct or [0],
-    )
-
-
-def _known(valid: np.ndarray | None) -> np.ndarray:
-    return _ALL if valid is None or valid.all() else valid
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:

@@ -228,8 +228,10 @@ class Fast:
         if self.refinement is None:
             return listed
         if self._columnar:
-            operators, limit = self.refinement.operators, self.refinement.limit
-            return Aggregating(listed, operators, limit, type_of(self.bound), self.tally)
+            refinement = self.refinement
+            operators, limit, limits = refinement.operators, refinement.limit, refinement.limits
+            kinds = type_of(self.bound)
+            return Aggregating(listed, operators, limit, kinds, self.tally, limits=limits)
         barriers = tuple(each.barriers for each in self.absences)
         refined = Refined(listed, self.refinement, self.tally, self._consumed, barriers)
         if self._consumes_late and listed:

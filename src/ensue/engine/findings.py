@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ensue.logic.reference import ComplexEvent, Found
 from ensue.runtime.memory import new_integers
+from ensue.runtime.prune import Bounds
 from ensue.runtime.segment import Listing, Segment
 
 UNKNOWN = sys.maxsize
@@ -117,6 +118,8 @@ class Enumerated:
     """The variable of each bit of a label."""
     labels: list[int]
     """The bits of each label number."""
+    bounds: Callable[[Segment], Bounds] | None = None
+    """What totals of the paths of a segment must stay within, to be worth listing."""
     _count: int | None = field(default=None, init=False)
 
     @property
@@ -163,13 +166,14 @@ class Enumerated:
             yield from _found(listing, names)
 
     def _listings(self) -> Iterator[Listing]:
-        """List all matches; then it is known how many there are."""
+        """List all matches; then, unless some are left out, it is known how many there are."""
         count = 0
         for segment in self.segments:
-            for listing in segment.listings():
+            for listing in segment.listings(self.bounds and self.bounds(segment)):
                 count += len(listing.start)
                 yield listing
-        self._count = count
+        if self.bounds is None:
+            self._count = count
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
         wanted = [self.variables.index(n) if n in self.variables else None for n in variables]

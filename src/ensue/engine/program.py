@@ -19,6 +19,7 @@ from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.graph_counting import GraphCounting
 from ensue.engine.piece import Shape
+from ensue.engine.pruning import limits_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
@@ -96,6 +97,7 @@ def compiled(
         tuple(ready.plan.intervals),
         tuple(ready.plan.makers),
         tuple(ready.plan.shown),
+        limits_of(operators, ready),
     )
     if refinement.refuses:
         return ready, replace(refinement, consume=fast.consumption(bound))

@@ -22,6 +22,7 @@ from ensue.automata.registers import Deferred, Interval, Maker, Round
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator, filters, read_columns
 from ensue.engine.findings import UNKNOWN, Columns, Enumerated, Listed, Word
+from ensue.engine.pruning import Limit, bounds_of
 from ensue.engine.stream import Stream
 from ensue.engine.values import to_events
 from ensue.logic import formula as f
@@ -75,6 +76,8 @@ class Refinement:
     """AGGREGATEs inside the pattern."""
     shown: tuple[int, ...] = ()
     """Those whose events belong to matches."""
+    limits: tuple[Limit, ...] = ()
+    """What aggregates must stay within for a match to be worth listing."""
     consume: str = "NONE"
     """What a completing event consumes, where that is not known before."""
 
@@ -207,6 +210,9 @@ class Refined:
 
     def __iter__(self) -> Iterator[Found]:
         reference = self._reference()
+        limits = self.refinement.limits
+        if limits and self.found:
+            self.found.bounds = bounds_of(limits, self.found.labels, self._view())
         consumed = dict(self.before)
         consumes = self.refinement.consume
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):

@@ -22,6 +22,7 @@ from ensue.runtime.enumerate import (
 )
 from ensue.runtime.layout import Graph, Hits
 from ensue.runtime.memory import new_integers
+from ensue.runtime.prune import Bounds, list_within
 
 _PATIENCE = 1 << 14
 _MATCHES_AT_ONCE = 1 << 16
@@ -154,16 +155,24 @@ class Segment:
                     ways[child] = ways.get(child, 0) + number
         return total
 
-    def listings(self, at_once: int = _MATCHES_AT_ONCE) -> Iterator[Listing]:
+    def listings(
+        self, bounds: Bounds | None = None, at_once: int = _MATCHES_AT_ONCE
+    ) -> Iterator[Listing]:
         """List the matches, some at a time; memory does not grow with their number.
 
-        What a listing shows is overwritten by the next one.
+        With bounds, matches whose totals are outside may be left out. What a listing shows is
+        overwritten by the next one.
         """
         hits, nodes = self.hits, len(self.graph.label)
         walk, packed = new_walk(nodes), pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
+        held = np.zeros((nodes + 3, 0 if bounds is None else len(bounds.low)))
         while walk.cursor[HIT] < len(hits.end):
-            count = list_matches(packed, hits.root, hits.edge, hits.floor, self.limit, walk, found)
+            read = (packed, hits.root, hits.edge, hits.floor, self.limit, walk, found)
+            if bounds is None:
+                count = list_matches(*read)
+            else:
+                count = list_within(*read, bounds, held)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
 
