@@ -108,7 +108,7 @@ class ByDefinition:
                 f"this query is evaluated by definition, which is slow on {self._read:,} events, "
                 f"because of {self.why}",
                 CeqlWarning,
-                stacklevel=_depth(),
+                stacklevel=caller_depth(),
             )
 
     def advance(self, time: int) -> Outcome:
@@ -142,16 +142,13 @@ class ByDefinition:
 
     def save(self) -> dict[str, Any]:
         """Write down what is kept besides the events themselves."""
-        groups = {} if self.gathering is None else self.gathering.groups
         return {
             "positions": np.array(self._positions, np.int64),
             "now": self._now,
             "read": self._read,
             "forgotten": dict(self.forgotten),
             "begun": tuple(self.begun),
-            "groups": {
-                key: (g.event, g.time, g.number, g.count, g.values) for key, g in groups.items()
-            },
+            "groups": {} if self.gathering is None else save_groups(self.gathering),
         }
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
@@ -165,10 +162,7 @@ class ByDefinition:
         self.forgotten.update(saved["forgotten"])
         self.begun = set(saved["begun"])
         if self.gathering is not None:
-            self.gathering.groups = {
-                key: Group(event, time, number, count, {n: list(v) for n, v in values.items()})
-                for key, (event, time, number, count, values) in saved["groups"].items()
-            }
+            load_groups(self.gathering, saved["groups"])
 
     def _trim(self) -> None:
         """Let go of events that no match to come can start at."""
@@ -201,7 +195,22 @@ class ByDefinition:
         return any(isinstance(each, f.Select) and each.strategy == "START" for each in every)
 
 
-def _depth() -> int:
+def save_groups(gathering: Gathering) -> dict[Any, Any]:
+    """Write down rows of totals in the making."""
+    return {
+        key: (g.event, g.time, g.number, g.count, g.values) for key, g in gathering.groups.items()
+    }
+
+
+def load_groups(gathering: Gathering, saved: Mapping[Any, Any]) -> None:
+    """Go on with rows of totals that were written down."""
+    gathering.groups = {
+        key: Group(event, time, number, count, {n: list(v) for n, v in values.items()})
+        for key, (event, time, number, count, values) in saved.items()
+    }
+
+
+def caller_depth() -> int:
     """Return how many frames the caller's warning is away from the user's code."""
     depth, frame = 0, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ensue."):

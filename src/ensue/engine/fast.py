@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -34,6 +34,9 @@ from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
 from ensue.runtime.segment import Segment
 from ensue.runtime.table import Table
 
+MOST_LISTED = 1_000_000
+"""So many matches of one event are listed where they are to be counted."""
+
 _SLACK = 1 << 16
 """So many strings may be known in vain before those in registers are looked for."""
 
@@ -45,14 +48,22 @@ class Budgets:
     states: int = MOST_STATES
     bytes: int = MOST_BYTES
     configurations: int = MOST_CONFIGURATIONS
+    matches: int = MOST_LISTED
 
     @classmethod
-    def of(cls, states: int | None, size: int | None, configurations: int | None = None) -> Budgets:
+    def of(
+        cls,
+        states: int | None,
+        size: int | None,
+        configurations: int | None = None,
+        matches: int | None = None,
+    ) -> Budgets:
         """Take what was asked for, and the usual amounts of the rest."""
         return cls(
             MOST_STATES if states is None else states,
             MOST_BYTES if size is None else size,
             MOST_CONFIGURATIONS if configurations is None else configurations,
+            MOST_LISTED if matches is None else matches,
         )
 
 
@@ -85,6 +96,10 @@ class Fast:
     """What is evaluated beside, because it must not happen."""
     begins: int = 0
     """The position of the first event that this query sees."""
+    most_listed: int | None = None
+    """How many matches of one event may be listed; None: as many as there are."""
+    held_keys: Callable[[], np.ndarray] | None = None
+    """Gives the numbers of keys for which somebody else keeps something."""
     _strings_kept: int = 0
     _newest: Refined | None = None
     """The last matches, where they tell what is consumed."""
@@ -225,6 +240,7 @@ class Fast:
             self.encoder.keep(self.evaluator.held())
             self._strings_kept = self.encoder.size
         listed = Enumerated(segments, self.compiled.variables, self.evaluator.table.labels)
+        listed.most = self.most_listed
         if self.refinement is None:
             return listed
         if self._columnar:
@@ -268,7 +284,10 @@ class Fast:
             keys.settle(None)
         else:
             self.compact()
-            keys.settle(self.evaluator.live_keys())
+            living = self.evaluator.live_keys()
+            if self.held_keys is not None:
+                living = np.union1d(living, self.held_keys())
+            keys.settle(living)
 
     def compact(self) -> None:
         """Keep only what partial matches inside the window still need."""

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from ensue.errors import BudgetError
 from ensue.logic.reference import ComplexEvent, Found
 from ensue.runtime.memory import new_integers
 from ensue.runtime.prune import Bounds
@@ -17,6 +18,14 @@ from ensue.runtime.segment import Listing, Segment
 
 UNKNOWN = sys.maxsize
 """The effort of counting what has to be listed for that."""
+
+
+class TooManyError(BudgetError):
+    """An event completes more matches than may be listed."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +129,8 @@ class Enumerated:
     """The bits of each label number."""
     bounds: Callable[[Segment], Bounds] | None = None
     """What totals of the paths of a segment must stay within, to be worth listing."""
+    most: int | None = None
+    """How many matches of one event may be listed; None: as many as there are."""
     _count: int | None = field(default=None, init=False)
 
     @property
@@ -168,12 +179,29 @@ class Enumerated:
     def _listings(self) -> Iterator[Listing]:
         """List all matches; then, unless some are left out, it is known how many there are."""
         count = 0
+        ended, listed = -1, 0
         for segment in self.segments:
             for listing in segment.listings(self.bounds and self.bounds(segment)):
                 count += len(listing.start)
+                if self.most is not None:
+                    ends, counts = np.unique(listing.end, return_counts=True)
+                    counts[0] += listed if ends[0] == ended else 0
+                    ended, listed = int(ends[-1]), int(counts[-1])
+                    self._check(ends, counts, self.most)
                 yield listing
         if self.bounds is None:
             self._count = count
+
+    def _check(self, ends: np.ndarray, counts: np.ndarray, most: int) -> None:
+        if counts.max() > most:
+            position = int(ends[np.argmax(counts > most)])
+            raise TooManyError(
+                position,
+                f"the event at position {position} completes more than {most:,} matches, which "
+                "have to be listed to be counted (explain() says why); a shorter WITHIN, a "
+                "PARTITION BY or stricter filters make them fewer, and max_matches= raises the "
+                "budget",
+            )
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
         wanted = [self.variables.index(n) if n in self.variables else None for n in variables]

@@ -1,7 +1,7 @@
-"""SELECT count(*) over conditions between events: added up on the match graph, not listed.
+"""SELECT count(*), sum(x.a), … over conditions between events: added up on the match graph.
 
 Configurations with equal registers share their nodes, so the graph is small where the matches are
-many. For each completing event the paths below its node are counted, window's edge included.
+many. For each completing event the paths below its node are added up, window's edge included.
 """
 
 from __future__ import annotations
@@ -17,20 +17,27 @@ from ensue.engine.block import below, part
 from ensue.engine.fast import Fast
 from ensue.engine.findings import Enumerated
 from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
+from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering
+from ensue.predicates.evaluate import Batch
 from ensue.runtime.count import Counted
-from ensue.runtime.paths import count_paths
+from ensue.runtime.counter import Counter, Terms
+from ensue.runtime.paths import weigh
 from ensue.runtime.segment import Segment
-from ensue.runtime.weights import Weights
+from ensue.runtime.weights import Values, binds_of
 
 
 @dataclass(slots=True)
 class GraphCounting:
-    """The state of a query that counts what an evaluation finds."""
+    """The state of a query that adds up what an evaluation finds."""
 
     fast: Fast
+    exact: bool = False
+    adder: Adder = field(init=False)
     gathering: Gathering = field(init=False)
+    store: Store = field(default_factory=Store)
+    """The events that matches to come may add to the totals."""
 
     def __post_init__(self) -> None:
         bound = self.fast.bound
@@ -39,12 +46,14 @@ class GraphCounting:
         def type_of(path: tuple[str, ...]) -> Type:
             return bound.schema.type_of(path, None) or Type.UNKNOWN
 
-        adder = Adder(bound.totals, dict(bound.selected_types), type_of)
-        self.gathering = Gathering(adder, bound.partition, bound.every)
+        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of, self.exact)
+        self.gathering = Gathering(self.adder, bound.partition, bound.every)
+        self.fast.held_keys = lambda: self.gathering.keys.astype(np.int64)
 
     def check(self, stream: Stream) -> None:
-        """Raise UnsupportedError for values that no register can hold."""
+        """Raise UnsupportedError for values that no register can hold, or nobody can add up."""
         self.fast.check(stream)
+        self.adder.check(Batch(stream.table, stream.types))
 
     def push(self, stream: Stream) -> Outcome:
         """Read a stretch of the stream and return the rows that are complete."""
@@ -61,8 +70,49 @@ class GraphCounting:
             return NOTHING
         found = outcome.findings
         assert isinstance(found, Enumerated)
-        counted = [_counted(segment) for segment in found.segments]
-        return Outcome(NOTHING.findings, self.gathering.add(counted, stream))
+        if self._adds:
+            self.store.add(stream)
+        rows = self.gathering.add(self._counted(found), stream)
+        if self.store.has_grown:
+            self.store.forget_before(self.fast.first_needed(stream.first + len(stream.times)))
+        return Outcome(NOTHING.findings, rows)
+
+    @property
+    def _adds(self) -> bool:
+        """Whether something besides the number of matches is asked for."""
+        return bool(self.adder.totals.columns)
+
+    def _counted(self, found: Enumerated) -> list[Counted]:
+        if not found.segments:
+            return []
+        terms = self.adder.bits(found.variables)
+        binds = binds_of(found.labels, terms)
+        positions, values = self._values(found.segments, terms)
+        counted = []
+        for segment in found.segments:
+            rows = np.zeros(len(segment.graph.label), np.int64)
+            if self._adds:
+                outputs = segment.graph.label > 0
+                rows[outputs] = np.searchsorted(positions, segment.graph.position[outputs])
+            hits = segment.hits
+            weights = weigh(segment.graph, hits, rows, binds, values, exact=self.exact)
+            counted.append(Counted(hits.end, hits.key, weights))
+        return counted
+
+    def _values(self, segments: list[Segment], terms: Terms) -> tuple[np.ndarray, Values]:
+        """Return the events in some graphs, and what they add to the totals."""
+        if not self._adds:
+            return np.zeros(1, np.int64), terms.nothing(1, exact=self.exact)
+        every = [each.graph.position[each.graph.label > 0] for each in segments]
+        positions = np.unique(np.concatenate(every))
+        kept = self.store.view()()
+        bound = kept.take(kept.rows_at(positions))
+        return positions, self.adder.values(Batch(bound.table, bound.types), self._remap)
+
+    def _remap(self, term: int, ranks: np.ndarray) -> None:
+        """Give values that are known by their rank their new ranks, where rows wait."""
+        if self.gathering.weights is not None:
+            Counter.remap_weights(self.gathering.weights, term, ranks)
 
     def advance(self, time: int) -> Outcome:
         """Let time pass: intervals are over, partial matches leave the window."""
@@ -88,27 +138,21 @@ class GraphCounting:
     @property
     def live(self) -> tuple[int, int]:
         """How many nodes the match graph has, and how many bytes are allocated."""
-        return self.fast.live
+        nodes, size = self.fast.live
+        return nodes, size + self.store.nbytes
 
     def save(self) -> dict[str, Any]:
         """Write down the partial matches, and what waits for its interval."""
         return {
             **below("fast", self.fast.save()),
             **below("gathering", self.gathering.save()),
+            **below("store", self.store.save()),
+            "ranks": tuple((term, tuple(values)) for term, values in self.adder.ranks.items()),
         }
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from what was saved."""
         self.fast.load(part(saved, "fast"), kept)
         self.gathering.load(part(saved, "gathering"))
-
-
-def _counted(segment: Segment) -> Counted:
-    """Count the matches of each completing event, modulo 2^64 and as doubles."""
-    hits = segment.hits
-    counts = np.zeros(len(hits.end), np.int64)
-    sizes = np.zeros(len(hits.end), np.float64)
-    with np.errstate(over="ignore"):
-        count_paths(segment.graph, hits.root, hits.edge, hits.floor, counts, sizes)
-    least = np.zeros((len(counts), 0), np.int64)
-    return Counted(hits.end, hits.key, Weights(counts[:, None], sizes[:, None], least))
+        self.store.load(part(saved, "store"), self.fast.bound.clock.column)
+        self.adder.ranks = {term: list(values) for term, values in saved.get("ranks", ())}

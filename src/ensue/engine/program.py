@@ -18,6 +18,7 @@ from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.graph_counting import GraphCounting
+from ensue.engine.list_counting import ListCounting
 from ensue.engine.piece import Shape
 from ensue.engine.pruning import limits_of
 from ensue.engine.query import Query
@@ -61,15 +62,18 @@ def recogniser(
     counted = None if slow else countable(bound, positions_only)
     if counted is not None:
         return Counting(counted, bound, budgets, tally, exact)
-    related = None if slow or exact else countable_on_graph(bound, positions_only)
+    related = None if slow else countable_on_graph(bound, positions_only)
     if related is not None:
-        return GraphCounting(Fast(related, bound, budgets, tally, None, compact_always))
-    ready = None if by_definition else compiled(bound, positions_only, defers=defers)
+        return GraphCounting(Fast(related, bound, budgets, tally, None, compact_always), exact)
+    ready = None if by_definition else _ready(bound, positions_only, defers=defers)
     if ready is None:
         why = why_by_definition(bound)
         return ByDefinition(plan_of(bound, positions_only), tally, warns, why)
     machine, refinement = ready
-    return Fast(machine, bound, budgets, tally, refinement, compact_always)
+    fast = Fast(machine, bound, budgets, tally, refinement, compact_always)
+    if bound.totals is None:
+        return fast
+    return ListCounting(fast, plan_of(bound, positions_only), warns)
 
 
 def compiled(
@@ -80,8 +84,12 @@ def compiled(
     Aggregates at the top, and over conditions between events projections and strategies, are left
     for later.
     """
-    if bound.totals is not None:
-        return None
+    return None if bound.totals is not None else _ready(bound, positions_only, defers=defers)
+
+
+def _ready(
+    bound: BoundQuery, positions_only: bool, *, defers: bool
+) -> tuple[Compiled, Refinement | None] | None:
     formula, operators = take_off(to_formula(bound))
     try:
         ready = compile_formula(formula, _type_of(bound), defers=defers)
@@ -117,33 +125,34 @@ def why_by_definition(bound: BoundQuery) -> str:
 
 def countable(bound: BoundQuery, positions_only: bool) -> Compiled | None:
     """Return the machine of a query whose matches are counted without being listed."""
-    if bound.totals is None:
-        return None
-    try:
-        ready = compile_formula(to_formula(bound), _type_of(bound))
-    except NotUnaryError:
-        return None
-    variables = {column.variable for column in bound.totals.columns}
-    between = ready.plan.instances or ready.plan.deferred or ready.plan.intervals
-    if between or ready.hides or not variables <= set(ready.variables):
+    ready = _countable(bound)
+    if bound.totals is None or ready is None or ready.plan.instances:
         return None
     if positions_only:
-        return None if variables else fast.positions_only(ready)
+        return None if bound.totals.columns else fast.positions_only(ready)
     return ready
 
 
 def countable_on_graph(bound: BoundQuery, positions_only: bool) -> Compiled | None:
     """Return the machine of a query with conditions whose matches are counted on their graph."""
-    totals = bound.totals
-    if totals is None or totals.columns or positions_only or (bound.every and bound.partition):
+    ready = _countable(bound)
+    return None if ready is None or positions_only or not ready.plan.instances else ready
+
+
+def _countable(bound: BoundQuery) -> Compiled | None:
+    """Return the machine of a query each of whose runs is one match."""
+    if bound.totals is None:
         return None
     formula, operators = take_off(to_formula(bound))
+    if not adds_only(operators):
+        return None
     try:
         ready = compile_formula(formula, _type_of(bound))
     except NotUnaryError:
         return None
-    decided = not (ready.plan.deferred or ready.plan.intervals or ready.hides or operators)
-    return ready if decided and ready.plan.instances else None
+    decided = not (ready.plan.deferred or ready.plan.intervals or ready.hides)
+    variables = {column.variable for column in bound.totals.columns}
+    return ready if decided and variables <= set(ready.variables) else None
 
 
 def _type_of(bound: BoundQuery) -> TypeOf:

@@ -67,6 +67,7 @@ class Query:
         max_states: int | None = None,
         max_bytes: int | None = None,
         max_configurations: int | None = None,
+        max_matches: int | None = None,
     ) -> Matches:
         """Find all matches in a finite stream of events.
 
@@ -85,6 +86,8 @@ class Query:
             max_bytes: how much memory partial matches may take (4 GiB).
             max_configurations: how many different contents of registers there may be at once,
                 where conditions relate events to each other (10,000,000).
+            max_matches: how many matches of one event SELECT count(*) may list, where it cannot
+                count without listing (1,000,000).
         """
         # Arrow is imported when the first events come, not by everyone who checks a query.
         from ensue.engine.evaluation import find_matches
@@ -93,7 +96,7 @@ class Query:
 
         options = Options(type, time, time_unit, tiebreak, lateness)
         positions_only = _positions_only(output)
-        budgets = Budgets.of(max_states, max_bytes, max_configurations)
+        budgets = Budgets.of(max_states, max_bytes, max_configurations, max_matches)
         return find_matches(
             self, events, options, positions_only=positions_only, budgets=budgets, exact=exact
         )
@@ -112,6 +115,7 @@ class Query:
         max_states: int | None = None,
         max_bytes: int | None = None,
         max_configurations: int | None = None,
+        max_matches: int | None = None,
     ) -> Session:
         """Open a session: push events as they come, and get the matches that they complete.
 
@@ -129,7 +133,7 @@ class Query:
         from ensue.engine.stream import Options
 
         options = Options(type, time, time_unit, tiebreak, lateness)
-        budgets = Budgets.of(max_states, max_bytes, max_configurations)
+        budgets = Budgets.of(max_states, max_bytes, max_configurations, max_matches)
         manner = Manner(_positions_only(output), budgets, exact=exact)
         return Session(self, options, manner, on_error)
 
@@ -141,6 +145,7 @@ class Query:
         max_states: int | None = None,
         max_bytes: int | None = None,
         max_configurations: int | None = None,
+        max_matches: int | None = None,
     ) -> Session:
         """Go on from the snapshot of a session of this query, as if nothing had been between.
 
@@ -149,7 +154,12 @@ class Query:
         """
         from ensue.engine.session import Session
 
-        budgets = {"states": max_states, "bytes": max_bytes, "configurations": max_configurations}
+        budgets = {
+            "states": max_states,
+            "bytes": max_bytes,
+            "configurations": max_configurations,
+            "matches": max_matches,
+        }
         return Session.resume(self, snapshot, on_error, **budgets)
 
     def explain(self) -> str:
@@ -238,6 +248,7 @@ def run(
     max_states: int | None = None,
     max_bytes: int | None = None,
     max_configurations: int | None = None,
+    max_matches: int | None = None,
 ) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
 
@@ -253,6 +264,7 @@ def run(
         "max_states": max_states,
         "max_bytes": max_bytes,
         "max_configurations": max_configurations,
+        "max_matches": max_matches,
     }
     if isinstance(text, str):
         return compile(text, schema, params).run(events, *options, **budgets)
@@ -262,7 +274,7 @@ def run(
     from ensue.engine.stream import Options
 
     queries = _compiled(text, schema, params)
-    limits = Budgets.of(max_states, max_bytes, max_configurations)
+    limits = Budgets.of(max_states, max_bytes, max_configurations, max_matches)
     manner = Manner(_positions_only(output), limits)
     return find_all(queries, events, Options(*options[:5]), manner)
 
@@ -282,6 +294,7 @@ def open(
     max_states: int | None = None,
     max_bytes: int | None = None,
     max_configurations: int | None = None,
+    max_matches: int | None = None,
 ) -> Sessions:
     """Open a session of many queries: every push is read once for all of them.
 
@@ -295,7 +308,7 @@ def open(
     from ensue.engine.stream import Options
 
     options = Options(type, time, time_unit, tiebreak, lateness)
-    limits = Budgets.of(max_states, max_bytes, max_configurations)
+    limits = Budgets.of(max_states, max_bytes, max_configurations, max_matches)
     manner = Manner(_positions_only(output), limits)
     return Sessions(_compiled(queries, schema, params), options, manner, on_error)
 
@@ -310,11 +323,17 @@ def resume(
     max_states: int | None = None,
     max_bytes: int | None = None,
     max_configurations: int | None = None,
+    max_matches: int | None = None,
 ) -> Sessions:
     """Go on from the snapshot of a session of many queries, as if nothing had been between."""
     from ensue.engine.many import Sessions
 
-    budgets = {"states": max_states, "bytes": max_bytes, "configurations": max_configurations}
+    budgets = {
+        "states": max_states,
+        "bytes": max_bytes,
+        "configurations": max_configurations,
+        "matches": max_matches,
+    }
     return Sessions.resume(_compiled(queries, schema, params), snapshot, on_error, **budgets)
 
 

@@ -38,6 +38,9 @@ from ensue.logic.reference import (
     support_only,
 )
 
+_AT_ONCE = 1 << 14
+"""So many matches are made columns at once."""
+
 _BLOCK = 1024
 """So many rows are made events at once."""
 
@@ -118,8 +121,8 @@ class Rows:
     """The events of a stretch by position, made when somebody asks."""
 
     view: Callable[[], Stream]
-    names: frozenset[str]
-    """The columns that somebody asks for."""
+    names: frozenset[str] | None
+    """The columns that somebody asks for; None: any."""
     _stream: Stream | None = None
     _blocks: dict[int, list[Event]] = field(default_factory=dict)
 
@@ -129,7 +132,8 @@ class Rows:
         stream = self._stream
         block, row = divmod(int(stream.rows_at(np.array([position]))[0]), _BLOCK)
         if block not in self._blocks:
-            kept = [name for name in stream.table.column_names if name in self.names]
+            every, names = stream.table.column_names, self.names
+            kept = [name for name in every if names is None or name in names]
             self._blocks[block] = to_events(_cut(stream, block * _BLOCK, kept))
         return self._blocks[block][row]
 
@@ -286,4 +290,6 @@ class Refined:
         return True
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
-        return Listed(list(self)).columns(variables)
+        found = iter(self)
+        while some := list(islice(found, _AT_ONCE)):
+            yield from Listed(some).columns(variables)

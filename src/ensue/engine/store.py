@@ -45,6 +45,10 @@ class Store:
         """The stretch that came last."""
         return self._stretches[-1]
 
+    def copy(self) -> Store:
+        """Return a store with the same rows that can go its own way."""
+        return replace(self, _stretches=self._stretches[:], _levels=self._levels[:])
+
     def add(self, stream: Stream) -> None:
         """Append a stretch."""
         if not len(stream.times):

@@ -492,7 +492,7 @@ class Gathering:
     totals: Totals
     groups: dict[tuple[Any, ...], Group] = field(default_factory=dict)
 
-    def add(self, found: list[Found], whole: Reference) -> None:
+    def add(self, found: Iterable[Found], whole: Reference) -> None:
         """Count matches, and gather what they bind."""
         every = self.plan.every
         for each in found:

@@ -39,6 +39,7 @@ from ensue.runtime.weights import (
     Binds,
     Values,
     Weights,
+    binds_of,
     new_weights,
     uncompiled,
 )
@@ -54,10 +55,10 @@ class Terms(NamedTuple):
     real: Sequence[int] = (0,)
     least: Sequence[int] = ()
 
-    def nothing(self, events: int) -> Values:
+    def nothing(self, events: int, *, exact: bool = False) -> Values:
         """Return values of so many events that add nothing."""
         return Values(
-            np.zeros((events, len(self.whole)), np.int64),
+            np.zeros((events, len(self.whole)), object if exact else np.int64),
             np.zeros((events, len(self.real)), np.float64),
             np.full((events, len(self.least)), weights.NONE, np.int64),
         )
@@ -163,15 +164,7 @@ class Counter:
     def _arrays(self, alphabet: list[int]) -> tuple[Tables, Binds, Scratch]:
         tables = self.table.arrays(len(alphabet))
         states = tables.cells.shape[0]
-        labels = np.array(self.table.labels, object)
-        binds = Binds(
-            *(
-                np.array([[bool(label & bit) for bit in bits] for label in labels], bool).reshape(
-                    len(labels), len(bits)
-                )
-                for bits in self.terms
-            )
-        )
+        binds = binds_of(self.table.labels, self.terms)
         scratch = Scratch(
             np.zeros(states, np.int32),
             np.zeros(states, np.int32),

@@ -11,7 +11,7 @@ The same code runs on arrays of Python's integers (see `exact`), which have any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -51,6 +51,18 @@ class Binds(NamedTuple):
     whole: np.ndarray
     real: np.ndarray
     least: np.ndarray
+
+
+def binds_of(labels: Sequence[int], terms: Iterable[Sequence[int]]) -> Binds:
+    """Tell which labels, by number, have the bit of each term."""
+    return Binds(
+        *(
+            np.array([[bool(label & bit) for bit in bits] for label in labels], bool).reshape(
+                len(labels), len(bits)
+            )
+            for bits in terms
+        )
+    )
 
 
 def new_weights(count: int, like: Values, *, exact: bool) -> Weights:
@@ -103,6 +115,17 @@ def copy_row(a: Any, i: int, b: Any, j: int) -> None:
         a.real[i, term] = b.real[j, term]
     for term in range(a.least.shape[1]):
         a.least[i, term] = b.least[j, term]
+
+
+@kernel
+def add_row(weights: Weights, at: int, a: int) -> None:
+    """Add the runs of one set to another."""
+    for term in range(weights.whole.shape[1]):
+        weights.whole[at, term] += weights.whole[a, term]
+    for term in range(weights.real.shape[1]):
+        weights.real[at, term] += weights.real[a, term]
+    for term in range(weights.least.shape[1]):
+        weights.least[at, term] = min(weights.least[at, term], weights.least[a, term])
 
 
 @kernel
