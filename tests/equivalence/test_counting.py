@@ -48,6 +48,9 @@ def counting(draw: st.DrawFn, language: Language | None = None, longest: int = 7
     return Pair(replace(query, select=select, every=every), pair.rows)
 
 
+ANY_COUNTING = st.one_of(counting(WITH_CONDITIONS), counting(Language(aggregates=True)))
+"""Conditions between events, and filters on aggregates: counted on the graph, or listed."""
+
 OPTIONS = Options(time="ts", time_unit="s")
 
 
@@ -92,7 +95,7 @@ def test_counted_eq_reference(pair: Pair) -> None:
 
 
 @settings(max_examples=MANY // 5)
-@given(counting(longest=9))
+@given(st.one_of(counting(longest=9), ANY_COUNTING))
 def test_exact_eq_reference(pair: Pair) -> None:
     ready = compiled(pair.query)
     if ready is None or not pair.rows:
@@ -102,7 +105,7 @@ def test_exact_eq_reference(pair: Pair) -> None:
 
 
 @settings(max_examples=MANY // 5)
-@given(counting(WITH_CONDITIONS))
+@given(ANY_COUNTING)
 def test_counted_eq_reference_with_conditions(pair: Pair) -> None:
     ready = compiled(pair.query)
     if ready is None or not pair.rows:
@@ -131,7 +134,7 @@ def test_counted_eq_listed(pair: Pair) -> None:
 
 
 @settings(max_examples=MANY // 5)
-@given(counting(longest=9), st.data())
+@given(st.one_of(counting(longest=9), ANY_COUNTING), st.data())
 def test_counted_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready = compiled(pair.query)
     if ready is None or not pair.rows:
@@ -148,7 +151,7 @@ def test_counted_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
 
 
 @settings(max_examples=MANY // 5)
-@given(counting(longest=9), st.booleans(), st.data())
+@given(st.one_of(counting(longest=9), ANY_COUNTING), st.booleans(), st.data())
 def test_resumed_eq_uninterrupted(pair: Pair, exact: bool, data: st.DataObject) -> None:
     ready = compiled(pair.query)
     if ready is None or not pair.rows:

@@ -67,6 +67,7 @@ class ListCounting:
         except TooManyError as error:
             # It is as if the stretch had ended before the event that completes too many.
             self.fast = replace(self.fast, _newest=None, _consumed={})
+            self.store.add(stream.slice(0, 0))
             self.fast.load(before, self.store.view()())
             read = stream.slice(0, error.position - stream.first)
             self._gather(self.fast.push(read), read, rows)
