@@ -46,12 +46,16 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def resident_memory() -> int:
-    """Return how many bytes are resident now; where nobody tells, the most there were."""
+def resident_memory(process: int | None = None) -> int:
+    """Return how many bytes of a process, or of this one, are resident now.
+
+    Where nobody tells, return the most there were, or of another process 0.
+    """
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        statm = Path(f"/proc/{process or 'self'}/statm")
+        pages = int(statm.read_text().split()[1])
     except OSError:
-        return peak_memory()
+        return peak_memory() if process is None else 0
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -1,15 +1,16 @@
-"""Sessions: the time of a push, of a snapshot, of many queries at once; memory in the long run."""
+"""Sessions: the time of a push, of a snapshot, of many queries at once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from bench.lab import Lab
-from bench.memory import later
-from bench.processes import FailedError, resident_memory
-from bench.queries import NAMES, WINDOW, by_account, sequence
+from bench.processes import FailedError
+from bench.queries import NAMES, WINDOW, sequence
 from bench.sequences import MILLION
 from bench.streams import BUSY, Source
 from bench.tables import Column, Group, Row, Target, at_most
@@ -153,7 +154,7 @@ def together_and_alone(path: str, count: int, selective: bool, repetitions: int)
     table = read(path)
     queries = {k: ensue.compile(text) for k, text in rules(count, selective=selective).items()}
     ensue.run(queries, table.slice(0, 5000))
-    alone = together = 1e9
+    alone = together = kernels = 1e9
     for _ in range(repetitions):
         began = time.perf_counter()
         single = {name: query.run(table).count for name, query in queries.items()}
@@ -162,7 +163,32 @@ def together_and_alone(path: str, count: int, selective: bool, repetitions: int)
         every = {name: matches.count for name, matches in ensue.run(queries, table).items()}
         together = min(together, time.perf_counter() - began)
         assert single == every, "one pass finds something else"
-    return {"alone": alone, "together": together, "ratio": together / alone}
+        kernels = min(kernels, _in_kernels(queries, table))
+    share = kernels / alone
+    return {"alone": alone, "together": together, "ratio": together / alone, "least": share}
+
+
+def _in_kernels(queries: Mapping[str, Any], table: pa.Table) -> float:
+    """Return the seconds of one pass in which partial matches are moved on, query by query."""
+    import ensue
+    from ensue.runtime.evaluator import Evaluator
+
+    spent = 0.0
+    push = Evaluator.push
+
+    def timed(*given: Any) -> Iterator[Any]:
+        nonlocal spent
+        began = time.perf_counter()
+        found = list(push(*given))
+        spent += time.perf_counter() - began
+        return iter(found)
+
+    try:
+        Evaluator.push = timed  # type: ignore[method-assign]
+        ensue.run(queries, table)
+    finally:
+        Evaluator.push = push  # type: ignore[method-assign]
+    return spent
 
 
 def _measure_many(lab: Lab) -> list[Row]:
@@ -203,80 +229,8 @@ MANY_GROUP = Group(
         Column("alone", "one by one", "seconds"),
         Column("together", "in one pass", "seconds"),
         Column("ratio", "ratio", "number"),
+        Column("least", "of it what no query shares", "number"),
     ),
     _measure_many,
     _many_targets,
-)
-
-
-def session_growth(query: str, path: str, events: int, rows: int) -> dict[str, Any]:
-    """Push very many events; return resident memory after a tenth of them and in the end."""
-    import ensue
-    from bench.streams import read
-
-    table = read(path)
-    batches = table.to_batches(max_chunksize=rows)
-    clock = table.column("stock_time")
-    lasted = clock[-1].as_py() - clock[0].as_py() + 1
-    session = ensue.compile(query).open()
-    given, early, found = 0, 0, 0
-    while given < events:
-        lap = given // table.num_rows
-        for batch in batches:
-            pushed = later(batch, lap * lasted, lap * table.num_rows)
-            found += session.push(pushed).count
-            given += batch.num_rows
-            if not early and given >= events // 10:
-                early = resident_memory()
-    return {"found": found, "early": early, "late": resident_memory()}
-
-
-def _measure_growth(lab: Lab) -> list[Row]:
-    events = (2 if lab.quick else 50) * MILLION
-    once = MILLION // 2
-    consumed = sequence(6) + "\nCONSUME BY ANY\nLIMIT 1"
-    results: list[Row] = []
-    for name, query, source in (
-        ("S6, consumed", consumed, Source(once, BUSY)),
-        ("SELL;BUY;SELL, each key once", by_account(never=False), Source(once, BUSY, keys=-1)),
-    ):
-        path = lab.make(source)
-        lab.say(f"{name}, {events:,} events pushed")
-        begin: Row = {"query": name, "events": events}
-        try:
-            found = lab.call(session_growth, query=query, path=path, events=events, rows=10_000)
-        except FailedError as error:
-            results.append({**begin, "failed": str(error)})
-            continue
-        results.append({**begin, **found, "grows": found["late"] / found["early"]})
-    return results
-
-
-def _growth_targets(rows: Sequence[Row]) -> list[Target]:
-    return [
-        at_most(
-            f"resident memory after {row['events'] // MILLION}M pushed events ({row['query']}) "
-            "to that after a tenth of them",
-            1.1,
-            row.get("grows"),
-            "number",
-            "times",
-        )
-        for row in rows
-    ]
-
-
-GROWTH_GROUP = Group(
-    "growth",
-    "Sessions in the long run: resident memory after a tenth of the events, and in the end",
-    (
-        Column("query", "query", "text"),
-        Column("events", "events", "size"),
-        Column("found", "matches", "count"),
-        Column("early", "after a tenth", "bytes"),
-        Column("late", "in the end", "bytes"),
-        Column("grows", "grows", "number"),
-    ),
-    _measure_growth,
-    _growth_targets,
 )

@@ -314,6 +314,22 @@ def test_queries_beside_one_that_met_its_budget_go_on_without_it() -> None:
     assert session.stats["events"] == 2002
 
 
+def test_values_that_arithmetic_does_not_have_are_counted_however_the_stream_is_cut() -> None:
+    query = ensue.compile(
+        "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a[10 / v > 1 OR 1 / (length(k) - 2) > 0] "
+        "AND b[sqrt(v - 1) >= 0] AND a.v / (a.v - 2) < b.v WITHIN 9 EVENTS"
+    )
+    rows = [{"type": "AB"[n % 2], "v": n % 3, "k": "x" * (n % 4)} for n in range(60)]
+    told = set()
+    for size in (1, 3, 7, 60):
+        session = query.open()
+        for at in range(0, 60, size):
+            session.push(rows[at : at + size])
+        told.add(session.stats["nulls"])
+    assert told == {query.run(rows).stats["nulls"]}
+    assert min(told) >= 20 + 15 + 20
+
+
 # the number of matches
 
 

@@ -268,7 +268,7 @@ class Batch:
         for operand in operands[1:]:
             valid = _both(valid, operand.valid)
         with np.errstate(all="ignore"):
-            values, has_value = _FUNCTIONS[name](*(each.values for each in operands))
+            values, has_value = FUNCTIONS[name](*(each.values for each in operands))
         if kind is Type.DOUBLE and values.dtype != np.float64:
             values = values.astype(np.float64)
         if values.dtype == np.float64:
@@ -472,7 +472,7 @@ def _day_of_week(values: np.ndarray) -> Computed:
 
 _STRING_FUNCTIONS = frozenset({"lower", "upper", "length", "starts_with", "ends_with", "contains"})
 
-_FUNCTIONS: dict[str, Callable[..., Computed]] = {
+FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "+": _add,
     "-": _subtract,
     "*": _multiply,
@@ -491,3 +491,4 @@ _FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "year": _calendar("Y", 1970, None),
     "day_of_week": _day_of_week,
 }
+"""Those that may have no value, which is counted for every event."""

@@ -18,10 +18,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.expressions import Attribute, EventType, Expression, subexpressions
+from ensue.analysis.expressions import (
+    Attribute,
+    EventType,
+    Expression,
+    Operation,
+    subexpressions,
+)
 from ensue.automata.build import AtStart, Predicate, TypeTest
 from ensue.logic.evaluate import evaluate
-from ensue.predicates.evaluate import Batch
+from ensue.predicates.evaluate import FUNCTIONS, Batch
 from ensue.predicates.vectors import Strings, UnsupportedError
 
 _FEW = 64
@@ -286,8 +292,13 @@ def _holding(asked: list[tuple[int, Expression]], text: str | None) -> int:
 
 
 def _only_string_column(predicate: Expression, batch: Batch) -> tuple[str, ...] | None:
-    """Return the one column of strings that a predicate reads, if it reads nothing else."""
+    """Return the one column of strings that a predicate reads, if it reads nothing else.
+
+    Arithmetic is done for every event, for it is counted how often it has no value.
+    """
     parts = list(subexpressions(predicate))
+    if any(isinstance(each, Operation) and each.name in FUNCTIONS for each in parts):
+        return None
     paths = {each.path for each in parts if isinstance(each, Attribute)}
     if len(paths) != 1 or any(isinstance(each, EventType) for each in parts):
         return None
