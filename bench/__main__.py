@@ -24,6 +24,7 @@ from bench import (
     results,
     sequences,
     sessions,
+    spark,
     stages,
     startup,
     windows,
@@ -48,6 +49,8 @@ GROUPS: tuple[Group, ...] = (
     sessions.STEPS_GROUP,
     sessions.MANY_GROUP,
     growth.SESSION_GROUP,
+    spark.BATCH_GROUP,
+    spark.STREAM_GROUP,
     hostile.GROUP,
     stages.GROUP,
 )
@@ -100,7 +103,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the results")
     parser.add_argument(
-        "--docs", action="store_true", help="run nothing; put the results into docs/performance.md"
+        "--docs", action="store_true", help="run nothing; put the results into the documentation"
     )
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in NAMES]

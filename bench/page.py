@@ -1,4 +1,4 @@
-"""The tables in docs/performance.md, rewritten from results.
+"""The tables in docs/performance.md and docs/spark.md, rewritten from results.
 
 A block stands between `<!-- bench: NAME -->` and `<!-- end -->`; NAME is a group, `facts` or
 `targets`.
@@ -13,13 +13,13 @@ from typing import Any
 from bench.processes import ROOT
 from bench.tables import Group, Target, markdown, markdown_targets
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "spark.md")
 
 _BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def rewrite(groups: Sequence[Group], results: Mapping[str, Any]) -> list[str]:
-    """Fill all blocks of the page; return the names of those for which there is no result."""
+    """Fill all blocks of the pages; return the names of those for which there is no result."""
     blocks = {
         group.name: _table(group, results[group.name]) for group in groups if group.name in results
     }
@@ -34,8 +34,9 @@ def rewrite(groups: Sequence[Group], results: Mapping[str, Any]) -> list[str]:
             return block[0]
         return f"{begin}{blocks[name]}\n{end}"
 
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_BLOCK.sub(filled, text), encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_BLOCK.sub(filled, text), encoding="utf-8")
     return unknown
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 import ensue
 from ensue.spark import recognize
 from tests.spark.frames import frame_of, local_ids
-from tests.spark.test_streaming import trades
+from tests.spark.test_streaming import Source, pieces, shuffled, trades
 
 QUERY = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 [ts]"
 
@@ -38,4 +42,59 @@ def test_a_task_whose_worker_is_killed_is_tried_again(spark: SparkSession, tmp_p
     rows = found.select("match_id").mapInArrow(killing, "match_id string").collect()
     assert Path(marker).exists()
     expected = local_ids(ensue.run(QUERY, table, tiebreak="id"))
+    assert Counter(row.match_id for row in rows) == expected
+
+
+DRIVER = f"""
+import sys, warnings
+warnings.simplefilter("ignore")
+from ensue.spark import recognize, session
+spark = session("local[2]", config={{"spark.sql.shuffle.partitions": "1"}})
+folder = sys.argv[1]
+schema = spark.read.parquet(folder + "/events").schema
+events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+found = recognize(events.parquet(folder + "/events"), {QUERY!r}, tiebreak="id", lateness=4, tasks=2)
+stream = found.writeStream.format("parquet").option("path", folder + "/found")
+stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
+assert stream.start().awaitTermination(240)
+"""
+
+
+def numbers(folder: Path) -> set[int]:
+    return {int(each.name) for each in folder.iterdir() if each.name.isdecimal()}
+
+
+def driver(folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(2)
+    table = trades(120, chance)
+    source = Source(spark, tmp_path / "events")
+    for piece in pieces(shuffled(table, 4, chance), 3, chance):
+        source.write(piece)
+    source.flush(1000)
+    first = driver(tmp_path)
+    checkpoint = tmp_path / "checkpoint"
+    deadline = time.monotonic() + 200
+    # As soon as the second batch is planned, the driver and its JVM die, in the middle of it.
+    while not (checkpoint / "offsets" / "1").exists():
+        if first.poll() is not None or time.monotonic() > deadline:
+            pytest.fail("the stream did not get so far")
+        time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    assert numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
+    again = driver(tmp_path)
+    assert again.wait(240) == 0
+    expected = local_ids(ensue.run(QUERY, table, tiebreak="id"))
+    rows = spark.read.parquet(str(tmp_path / "found")).select("match_id").collect()
     assert Counter(row.match_id for row in rows) == expected

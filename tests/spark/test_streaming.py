@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -134,19 +134,25 @@ def test_matches_come_out_when_the_watermark_passes(spark: SparkSession, tmp_pat
     expected = local(SEVERAL, table, time="ts", tiebreak="id")
     for piece in pieces(shuffled(table, 4, chance), 3, chance):
         source.write(piece)
-    found = recognize(source.frame(), SEVERAL, time="ts", tiebreak="id", lateness=4)
-    drain(found, tmp_path)
+    options: dict[str, Any] = {"time": "ts", "tiebreak": "id", "lateness": 4, "tasks": 3}
+    drain(recognize(source.frame(), SEVERAL, **options), tmp_path)
     before = ids_of(rows(spark, tmp_path))
     assert before != expected
     assert all(before.get(name, Counter()) <= expected[name] for name in SEVERAL)
-    # An event that nobody looks at, without a key: the others come out of their buckets.
-    source.flush(table["ts"][-1].as_py() + 5)
-    found = recognize(source.frame(), SEVERAL, time="ts", tiebreak="id", lateness=4)
-    drain(found, tmp_path)
-    assert ids_of(rows(spark, tmp_path)) == expected
+    # The stream is over: what its last events complete comes out of the checkpoint.
+    checkpoint = str(tmp_path / "checkpoint")
+    rest = recognize(source.frame(), SEVERAL, **options, flush=checkpoint)
+    assert not rest.isStreaming
+    after = ids_of(rest.collect())
+    for name in SEVERAL:
+        assert before.get(name, Counter()) + after.get(name, Counter()) == expected[name]
+    with pytest.raises(PythonException, match="new checkpointLocation"):
+        recognize(source.frame(), SEVERAL["keys"], **options, flush=checkpoint).collect()
 
 
-def test_late_events_are_counted_and_take_no_part(spark: SparkSession, tmp_path: Path) -> None:
+def test_late_events_are_counted_shown_and_take_no_part(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     source = Source(spark, tmp_path / "events")
     table = trades(30, random.Random(SEED))
     source.write(table)
@@ -154,12 +160,21 @@ def test_late_events_are_counted_and_take_no_part(spark: SparkSession, tmp_path:
     source.write(table.slice(3, 5))
     source.flush(200)
     text = {"keys": SEVERAL["keys"]}
-    found = recognize(source.frame(), text, time="ts", tiebreak="id", lateness=1, pushdown=False)
+    options: dict[str, Any] = {"time": "ts", "tiebreak": "id", "lateness": 1, "tasks": 2}
+    found = recognize(source.frame(), text, **options, late="late")
     progress = drain(found, tmp_path)
-    assert ids_of(rows(spark, tmp_path)) == local(text, table, time="ts", tiebreak="id")
-    late = [each["observedMetrics"].get("ensue-keys") for each in progress]
-    known = table.slice(3, 5).num_rows - table.slice(3, 5)["g"].null_count
-    assert sum(row["late"] or 0 for row in late if row is not None) == known
+    given = rows(spark, tmp_path)
+    matches = [row for row in given if row.late is None]
+    assert ids_of(matches) == local(text, table, time="ts", tiebreak="id")
+    told = [each["observedMetrics"].get("ensue-keys") for each in progress]
+    late = [each for each in table.slice(3, 5).to_pylist() if each["g"] is not None]
+    assert sum(row["late"] or 0 for row in told if row is not None) == len(late)
+    assert all(row["state"] > 0 for row in told if row is not None and row["state"] is not None)
+    shown = [row for row in given if row.late is not None]
+    assert sorted((row.late.asDict() for row in shown), key=lambda each: each["id"]) == late
+    assert all(row.match_id is None and row.query is None for row in shown)
+    with pytest.raises(ValueError, match="another name for late="):
+        recognize(source.frame(), text, **options, late="x")
 
 
 def test_another_query_does_not_go_on_from_a_checkpoint(

@@ -124,6 +124,21 @@ class Store:
         self._kept, self._added = self.rows, 0
         self._thinned = self._kept
 
+    def keep_exactly(self, positions: np.ndarray, partitions: Iterable[Partition]) -> None:
+        """Keep the events at some positions only; none that comes has the time of one here."""
+        if self._stretches:
+            every = _joined(self._stretches)
+            rows = np.flatnonzero(np.isin(every.all_positions(), positions))
+            numbers = {each: ordinals(every, rows, each) for each in partitions}
+            self._stretches = [replace(every.take(rows), ordinals=numbers)]
+            self._levels, self._kept, self._added = [-1], len(rows), 0
+            self._thinned = self._kept
+
+    def positions_from(self, first: int) -> np.ndarray:
+        """Return the positions of all rows that are kept, from some position on."""
+        every = _joined(self._stretches).all_positions() if self._stretches else np.zeros(0, int)
+        return every[every >= first]
+
     def save(self) -> dict[str, Any]:
         """Write down all rows that are kept."""
         return {} if not self._stretches else save_rows(_joined(self._stretches))

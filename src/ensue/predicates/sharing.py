@@ -63,6 +63,7 @@ class Union:
 
     def __init__(self, asked_by: Iterable[tuple[Alphabet, Needed | None]]) -> None:
         places: dict[Predicate, int] = {}
+        given: dict[Predicate, int] = {}
         self._own: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._needed: dict[int, list[list[int]]] = {}
         """Of queries that can do without some events, what must hold for one to matter."""
@@ -72,14 +73,18 @@ class Union:
                 for number, predicate in enumerate(alphabet.predicates)
                 if not isinstance(predicate, AtStart)
             ]
+            given |= {alphabet.predicates[number]: bit for number, bit in alphabet.given.items()}
             numbers = np.array([number for number, _ in asked], np.int64)
             self._own[id(alphabet)] = numbers, np.array([place for _, place in asked], np.int64)
             if needed is not None and len(alphabet.predicates) <= _WIDEST:
                 place_of = dict(asked)
                 self._needed[id(alphabet)] = [[place_of[n] for n in some] for some in needed]
         self._predicates = list(places)
-        self._parts = {each: n for n, each in enumerate(dict.fromkeys(_parts(places)))}
-        self._classifier = Classifier(tuple(self._parts))
+        self._given = frozenset(given)
+        parts = dict.fromkeys([*given, *_parts(each for each in places if each not in given)])
+        self._parts = {each: number for number, each in enumerate(parts)}
+        bits = {self._parts[each]: bit for each, bit in given.items()}
+        self._classifier = Classifier(tuple(self._parts), bits)
 
     def read(self, batch: Batch, streams: Strings | None) -> Shared:
         """Answer all predicates about a batch."""
@@ -111,6 +116,8 @@ class Union:
         """Tell in which classes a predicate is true."""
         truth: np.ndarray
         match predicate:
+            case _ if predicate in self._given:
+                truth = parts[self._parts[predicate]]
             case Operation(name="and", arguments=sides):
                 truth = np.logical_and.reduce([self._truth(each, parts) for each in sides])
             case Operation(name="or", arguments=sides):

@@ -18,6 +18,7 @@ from ensue.predicates.vectors import path_column
 from ensue.spark.plan import Slices, Way, slices_of
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
+from ensue.spark.spread import label
 from ensue.spark.types import spark_schema
 from ensue.spark.worker import SLICE, Task
 
@@ -64,10 +65,12 @@ def run(
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     order = _order(each, wanted.columns, columns)
     if way.kind == "slices":
-        cut = _cut(wanted, way, columns, count)
+        cut = _cut(frame, way, columns, count)
         if cut is not None:
             task = replace(task, slices=_in_engine_time(cut, way, columns))
-            wanted = _sliced(wanted, way, cut, columns).repartition(min(count, cut.count), SLICE)
+            parts = min(count, cut.count)
+            wanted = _sliced(wanted, way, cut, columns)
+            wanted = wanted.repartition(parts, label(F.col(SLICE), parts))
             order = [F.col(SLICE), *order]
         else:
             wanted = wanted.repartition(1)
@@ -86,6 +89,8 @@ def wanted_events(
     push: Pushed,
     more: Mapping[str, Column] | None = None,
     clock: Column | None = None,
+    *,
+    all_columns: bool = False,
 ) -> DataFrame:
     """Leave out events and columns that nobody needs, and let Spark answer what it can.
 
@@ -95,7 +100,7 @@ def wanted_events(
     timeless = (column_of(each.way.time) if clock is None else clock).isNull()
     columns = each.programs[0].columns
     read = {name for program in each.programs for name in push.columns_read(program)}
-    chosen = [column_of((name,)) for name in columns.names if name in read]
+    chosen = [column_of((name,)) for name in columns.names if all_columns or name in read]
     if push.keep is not None:
         # An event without a time is an error, whether or not it matters.
         frame = frame.filter(F.expr(push.keep) | timeless)
@@ -178,10 +183,13 @@ def clock_of(path: AttributePath, columns: pa.Schema) -> Column:
     return time.cast("long")
 
 
-def _cut(wanted: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:
-    """Look at the first and last time and cut what is between; None: not worth cutting."""
+def _cut(frame: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:
+    """Look at the first and last time and cut what is between; None: not worth cutting.
+
+    All events are asked, those that cannot matter too, so that nothing but times is read.
+    """
     clock = clock_of(way.time, columns)
-    row = wanted.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
+    row = frame.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
     if row is None or row["first"] is None:
         return None
     window = way.window

@@ -15,11 +15,12 @@ from ensue.engine.query import Output, Query, compile
 from ensue.engine.stream import Options
 from ensue.errors import CeqlWarning
 from ensue.spark import batch, streaming
+from ensue.spark.columns import joined, with_late
 from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
+from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
 from ensue.spark.types import arrow_schema, plain_strings
-from ensue.spark.worker import joined
 
 Queries = str | Query | Mapping[str, str | Query]
 
@@ -41,6 +42,8 @@ def recognize(
     schema: object = None,
     params: Mapping[str, Any] | None = None,
     tasks: int | None = None,
+    late: str | None = None,
+    flush: str | None = None,
     pushdown: bool = True,
     max_states: int | None = None,
     max_bytes: int | None = None,
@@ -63,6 +66,10 @@ def recognize(
         params: values for the parameters $name.
         tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions; on a
             stream, into how many buckets keys are hashed (16). A checkpoint keeps the number.
+        late: on a stream, a name for one more column. An event that comes too late is a row then,
+            a struct in that column and NULL in all others.
+        flush: the checkpointLocation of a stream of this query that is over. The answer is a
+            finite DataFrame of the matches whose events still wait there for the watermark.
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         max_states: how many deterministic states the automaton may have.
         max_bytes: how much memory partial matches may take in one task.
@@ -83,14 +90,25 @@ def recognize(
     names = isinstance(query, Mapping)
     schemas = [schema_of(program) for program in programs]
     columns = joined(schemas) if names else schemas[0]
+    if late is not None:
+        columns = with_late(columns, late, programs[0].columns)
+    every = batch.passes(ways)
+    if flush is not None:
+        push = [pushed(each.programs) if pushdown else NOTHING for each in every]
+        buckets = [
+            streaming.bucket_of(each, own, columns, names, late)
+            for each, own in zip(every, push, strict=True)
+        ]
+        return streaming.rest(events, buckets, flush)
     found = []
-    for each in batch.passes(ways):
+    for each in every:
         if events.isStreaming:
             streamed = streaming.run(
                 events,
                 each,
                 columns,
                 names=names,
+                late=late,
                 lateness=lateness,
                 buckets=tasks or _BUCKETS,
                 pushdown=pushdown,

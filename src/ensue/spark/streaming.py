@@ -10,39 +10,39 @@ are hashed into a fixed number of buckets.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as kinds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ensue.analysis.types import TIME_UNITS
-from ensue.engine.block import below, pack, part, unpack
-from ensue.engine.feed import LEAST
+from ensue.engine.block import unpack
 from ensue.engine.lateness import lateness_in_units
-from ensue.engine.stream import column_at, times_of
-from ensue.errors import EventError, SnapshotError
-from ensue.predicates.symbols import GIVEN
+from ensue.errors import EventError
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, wanted_events
+from ensue.spark.bucket import Bucket
 from ensue.spark.program import Program, arrow_type_at
-from ensue.spark.pushdown import NOTHING, pushed
+from ensue.spark.pushdown import NOTHING, Pushed, pushed
+from ensue.spark.spread import label
 from ensue.spark.types import spark_schema
-from ensue.spark.worker import Run, Task, check_times
+from ensue.spark.worker import Task
 
-BUCKET, ROWS, LATE = "ensue_bucket", "ensue_rows", "ensue_late"
+BUCKET, ROWS, LATE, STATE = "ensue_bucket", "ensue_rows", "ensue_late", "ensue_state"
 AT = "__ensue_at"
 """The time of an event as Spark's watermarks want it."""
 
+_STATE_NAME = "bucket"
+
 _PACKED = f"{BUCKET} int, {ROWS} binary"
-_FOUND = f"{ROWS} binary, {LATE} long"
+_FOUND = f"{ROWS} binary, {LATE} long, {STATE} long"
 
 Lateness = int | str | timedelta | None
 
@@ -53,6 +53,7 @@ def run(
     schema: pa.Schema,
     *,
     names: bool,
+    late: str | None,
     lateness: Lateness,
     buckets: int,
     pushdown: bool,
@@ -62,22 +63,29 @@ def run(
     push = pushed(each.programs) if pushdown else NOTHING
     if way.kind == "keys":
         keys = [hashed(path, columns) for path in way.keys]
-        bucket = F.pmod(F.hash(*keys), F.lit(buckets))
+        number = label(F.pmod(F.hash(*keys), F.lit(buckets)), buckets)
     else:
-        bucket = F.lit(0)
+        number = F.lit(0)
     timed = _with_watermark(frame, each, lateness)
     clock = F.col(AT) if AT in timed.columns else column_of(way.time)
-    wanted = wanted_events(timed, each, push, {BUCKET: bucket}, clock)
-    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
-    processor = Processor(Bucket(task, millisecond(each.programs[0])))
+    wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=late is not None)
+    processor = Processor(bucket_of(each, push, schema, names, late))
     found = (
         wanted.mapInArrow(_packer(), _PACKED)
         .groupBy(BUCKET)
         .transformWithStateInPandas(processor, _FOUND, "Append", "EventTime")
     )
     # The counts come with the progress of the streaming query.
-    watched = found.observe(f"ensue-{each.way.kind}", F.sum(LATE).alias("late"))
+    watched = found.observe(
+        f"ensue-{each.way.kind}", F.sum(LATE).alias("late"), F.sum(STATE).alias("state")
+    )
     return watched.mapInArrow(_unpacker(), spark_schema(schema))
+
+
+def bucket_of(each: Pass, push: Pushed, schema: pa.Schema, names: bool, late: str | None) -> Bucket:
+    """Return what happens to the buckets of a pass."""
+    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
+    return Bucket(task, millisecond(each.programs[0]), late)
 
 
 # time
@@ -119,6 +127,29 @@ def _instant(each: Pass) -> Column:
     if unit >= 1000:
         return F.timestamp_micros(clock * F.lit(unit // 1000))
     return F.timestamp_micros(F.floor(clock / F.lit(1000)))
+
+
+# what is left when a stream is over
+
+
+def rest(frame: DataFrame, buckets: Sequence[Bucket], checkpoint: str) -> DataFrame:
+    """Find what the events complete that still wait in the checkpoint of a stream."""
+    by_identity = {each.identity: each for each in buckets}
+    schema = buckets[0].task.schema
+
+    def finished(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for block in (block for batch in batches for block in batch.column(0).to_pylist()):
+            # One that is of no query here says what is wrong with it.
+            bucket = by_identity.get(str(unpack(block).get("identity")), buckets[0])
+            for table in bucket.open(block).rest():
+                yield from table.to_batches()
+
+    reader = frame.sparkSession.read.format("statestore").option("stateVarName", _STATE_NAME)
+    found = [
+        reader.option("operatorId", number).load(checkpoint).select("value.block")
+        for number in range(len(buckets))
+    ]
+    return reduce(DataFrame.unionByName, found).mapInArrow(finished, spark_schema(schema))
 
 
 # packing
@@ -171,135 +202,7 @@ def table_of(message: bytes) -> pa.Table:
         return reader.read_all()
 
 
-# state
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """What happens to one bucket of keys, apart from Spark."""
-
-    task: Task
-    millisecond: tuple[int, int]
-
-    @property
-    def identity(self) -> str:
-        """A hash of all that decides what the state means."""
-        told = [
-            (each.name, each.query.fingerprint, each.positions_only, repr(each.options))
-            for each in self.task.programs
-        ]
-        columns = self.task.programs[0].columns.to_string(show_schema_metadata=False)
-        return hashlib.sha256(f"{told} {columns} {self.task.given}".encode()).hexdigest()
-
-    def open(self, block: bytes | None) -> State:
-        """Go on from a block, or begin."""
-        runs = self.task.open()
-        if block is None:
-            return State(self, runs, None)
-        saved = unpack(block)
-        if saved.get("kind") != "bucket":
-            raise SnapshotError("the checkpoint holds something else than the state of a stream")
-        if saved["identity"] != self.identity:
-            texts = "; ".join(saved["texts"])
-            raise SnapshotError(
-                "the checkpoint was made by another query, other options or other columns, and "
-                "partial matches of one query mean nothing to another: start the stream with a "
-                f"new checkpointLocation, or go back to what it was made with: {texts}"
-            )
-        for number, run in enumerate(runs):
-            run.load(part(saved, str(number)))
-        return State(self, runs, saved["pending"] if saved["waits"] else None)
-
-    def edge(self, watermark: int) -> int:
-        """Return a watermark in milliseconds as the engine counts time; 0: there is none yet."""
-        if watermark <= 0:
-            return LEAST
-        length, parts = self.millisecond
-        return watermark * length // parts
-
-    def moment(self, time: int) -> int:
-        """Return the first watermark, in milliseconds, that lies beyond a time."""
-        length, parts = self.millisecond
-        return time * parts // length + 1
-
-
-@dataclass
-class State:
-    """The events of a bucket that wait, and its queries."""
-
-    bucket: Bucket
-    runs: list[Run]
-    pending: pa.Table | None
-
-    @property
-    def program(self) -> Program:
-        """Any of the programs: they agree on time and order."""
-        return self.bucket.task.programs[0]
-
-    def add(self, tables: list[pa.Table], watermark: int) -> int:
-        """Let events wait, and return how many came too late for that."""
-        edge, late = self.bucket.edge(watermark), 0
-        kept = [] if self.pending is None else [self.pending]
-        for table in tables:
-            check_times(table, self.program.time)
-            on_time = times_of(table, self.program.time) >= edge
-            late += int(len(on_time) - on_time.sum())
-            kept.append(table if on_time.all() else table.filter(pa.array(on_time)))
-        kept = [each for each in kept if each.num_rows]
-        self.pending = pa.concat_tables(kept).combine_chunks() if kept else None
-        return late
-
-    def release(self, watermark: int) -> Iterator[pa.Table]:
-        """Give the rows that are certain now that time has come so far."""
-        edge = self.bucket.edge(watermark)
-        ready = None
-        if self.pending is not None:
-            ripe = times_of(self.pending, self.program.time) < edge
-            if ripe.any():
-                ready = self._sorted(self.pending.filter(pa.array(ripe)))
-                rest = self.pending.filter(pa.array(~ripe))
-                self.pending = rest.combine_chunks() if rest.num_rows else None
-        for run in self.runs:
-            if ready is not None:
-                yield from self.bucket.task.rows(run, run.push(ready))
-            if edge > LEAST:
-                yield from self.bucket.task.rows(run, run.advance(edge))
-
-    def _sorted(self, table: pa.Table) -> pa.Table:
-        """Order as batch jobs do: by time, tiebreak, answers, and all columns."""
-        program = self.program
-        keys: dict[str, Any] = {"time": column_at(table, program.time)}
-        if program.tiebreak is not None:
-            keys["tiebreak"] = column_at(table, program.tiebreak)
-        names = [GIVEN, *program.columns.names]
-        for number, name in enumerate(name for name in names if name in table.column_names):
-            column = table.column(name)
-            if not kinds.is_nested(column.type):
-                keys[str(number)] = column
-        order = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys])
-        return table.take(order)
-
-    def alarms(self, watermark: int) -> list[int]:
-        """Return when, in milliseconds of the watermark, there is something to do."""
-        times = (
-            [] if self.pending is None else [int(times_of(self.pending, self.program.time).min())]
-        )
-        times += [time for run in self.runs if (time := run.interval_end()) is not None]
-        return [max(self.bucket.moment(time), watermark + 1) for time in times]
-
-    def block(self) -> bytes:
-        """Write all of it down."""
-        sections: dict[str, Any] = {
-            "kind": "bucket",
-            "identity": self.bucket.identity,
-            "texts": tuple(str(run.program.query) for run in self.runs),
-            "waits": self.pending is not None,
-        }
-        if self.pending is not None:
-            sections["pending"] = self.pending
-        for number, run in enumerate(self.runs):
-            sections |= below(str(number), run.save())
-        return pack(sections)
+# Spark's side of a bucket
 
 
 class Processor(StatefulProcessor):
@@ -311,7 +214,7 @@ class Processor(StatefulProcessor):
     def init(self, handle: Any) -> None:
         """Declare the state."""
         self._handle = handle
-        self._state = handle.getValueState("bucket", "block binary")
+        self._state = handle.getValueState(_STATE_NAME, "block binary")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         """Take in events of a bucket."""
@@ -331,15 +234,18 @@ class Processor(StatefulProcessor):
         block = bytes(self._state.get()[0]) if self._state.exists() else None
         state = self.bucket.open(block)
         late = state.add(tables, watermark)
-        found: list[bytes | None] = [
-            message_of(table) for table in state.release(watermark) if table.num_rows
-        ]
-        self._state.update((state.block(),))
+        given = chain(state.late_rows(late), state.release(watermark))
+        found: list[bytes | None] = [message_of(table) for table in given if table.num_rows]
+        written = state.block()
+        self._state.update((written,))
         set_already = set(self._handle.listTimers())
         for moment in set(state.alarms(watermark)) - set_already:
             self._handle.registerTimer(moment)
-        counts = [late] + [0] * (len(found) - 1)
-        yield pd.DataFrame({ROWS: found or [None], LATE: counts})
+        # One row at least, with the counts.
+        more = [0] * (len(found) - 1)
+        counts = {LATE: sum(each.num_rows for each in late), STATE: len(written)}
+        told = {name: [number, *more] for name, number in counts.items()}
+        yield pd.DataFrame({ROWS: found or [None], **told})
 
     def close(self) -> None:
         """Nothing to close."""
