@@ -90,6 +90,10 @@ def test_explain_names_the_largest_keys(spark: SparkSession, tmp_path: Path) -> 
     constant = events.withColumn("name", F.lit("MSFT"))
     told = explain(constant, QUERY, skew=True)
     assert "key MSFT: 300 events, 100%; its task takes longest" in told
-    sliced = explain(events, "SELECT * FROM S WHERE SELL ; BUY WITHIN 1 [stock_time]")
+    query = "SELECT * FROM S WHERE SELL ; BUY WITHIN 1 [stock_time]"
+    several = explain(events, {"keys": QUERY, "more": QUERY, "slices": query})
+    assert "2 passes over the events" in several
+    assert "keys, more: by key" in several
+    sliced = explain(events, query)
     assert "by slices of time" in sliced
     assert "events: only those with" in sliced

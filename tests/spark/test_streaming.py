@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import ensue
 from ensue.errors import EventError
 from ensue.spark import recognize
-from tests.spark.frames import SCHEMA, local, local_ids
+from tests.spark.frames import SCHEMA, local
 from tests.spark.random_queries import SEED, batch
 from tests.strategies import Language
 
@@ -190,19 +190,42 @@ def test_another_query_does_not_go_on_from_a_checkpoint(
         drain(recognize(frame, {"keys": changed}, time="ts", lateness=1), tmp_path)
 
 
-def test_the_watermark_may_be_the_frames_own(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_watermark_may_be_the_frames_own_and_totals_come_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     source, chance = Source(spark, tmp_path / "events"), random.Random(SEED)
     table = trades(60, chance)
     for piece in pieces(shuffled(table, 4, chance), 3, chance):
         source.write(piece)
     source.flush(1000)
-    text = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 SECONDS"
+    within = "WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 SECONDS"
+    text = f"SELECT * FROM S {within}"
+    queries = {
+        "matches": text,
+        "computed": f"SELECT y[id], max(x.v) AS top FROM S {within}",
+        "totals": f"SELECT count(*) AS n, sum(x.v) AS s FROM S {within}",
+        "intervals": f"SELECT count(*) AS n, sum(x.v) AS s FROM S {within} EVERY 4 SECONDS",
+    }
     timed = source.frame().withColumn("at", F.expr("timestamp_seconds(ts)"))
     with pytest.raises(EventError, match="pass lateness="):
         recognize(timed, text, time="at")
-    found = recognize(timed.withWatermark("at", "4 seconds"), text, time="at", tiebreak="id")
-    drain(found, tmp_path)
+    owned = timed.withWatermark("at", "4 seconds")
+    drain(recognize(owned, queries, time="at", tiebreak="id", tasks=3), tmp_path)
     moments = pa.array(table["ts"].to_pylist(), pa.int64()).cast(pa.timestamp("s", "UTC"))
     local_table = table.append_column("at", moments.cast(pa.timestamp("us", "UTC")))
-    expected = local_ids(ensue.run(text, local_table, time="at", tiebreak="id"))
-    assert Counter(row.match_id for row in rows(spark, tmp_path)) == expected
+    found = rows(spark, tmp_path)
+
+    def of(name: str, *columns: str) -> list[Any]:
+        return sorted(tuple(row[each] for each in columns) for row in found if row.query == name)
+
+    def run(name: str) -> ensue.Matches:
+        return ensue.run(queries[name], local_table, time="at", tiebreak="id")
+
+    for name in ("matches", "computed"):
+        assert Counter(of(name, "match_id")) == Counter((each.id,) for each in run(name))
+    tops = [(match.id, match.computed()[0]["top"]) for match in run("computed")]
+    assert of("computed", "match_id", "top") == sorted(tops)
+    for name in ("totals", "intervals"):
+        expected = [(row.partition["g"], row["n"], row["s"]) for row in run(name)]
+        assert expected
+        assert of(name, "g", "n", "s") == sorted(expected)

@@ -61,7 +61,7 @@ def run(
     way, columns = each.way, each.programs[0].columns
     push = pushed(each.programs) if pushdown else NOTHING
     wanted = wanted_events(frame, each, push)
-    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
+    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)), keys=way.keys)
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     order = _order(each, wanted.columns, columns)
     if way.kind == "slices":

@@ -40,9 +40,7 @@ def _both(name: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
 def with_late(schema: pa.Schema, name: str, events: pa.Schema) -> pa.Schema:
     """Add a column for events that come too late."""
     if name in schema.names:
-        raise ValueError(
-            f"the rows of matches have a column '{name}' already; choose another late="
-        )
+        raise ValueError(f"rows have a column '{name}' already; choose another name for late=")
     return schema.append(pa.field(name, pa.struct(list(events))))
 
 

@@ -15,6 +15,7 @@ from ensue.spark.batch import Pass, column_of, passes
 from ensue.spark.plan import way_of
 from ensue.spark.pushdown import Pushed, pushed
 from ensue.spark.recognize import Queries, programs_of
+from ensue.spark.skew import HALF
 from ensue.spark.types import plain_strings
 
 _WAYS = {
@@ -22,7 +23,6 @@ _WAYS = {
     "slices": "by slices of time: each task reads one, and the window before it",
     "one": "in one task",
 }
-_SKEWED = 0.5
 _SHOWN = 5
 
 
@@ -45,8 +45,14 @@ def explain(
     events = plain_strings(events)
     options = Options(type, time, time_unit, tiebreak)
     programs = programs_of(events, query, options, "bindings", schema, params, USUAL)
+    every = passes([(way_of(program), program) for program in programs])
     told = []
-    for each in passes([(way_of(program), program) for program in programs]):
+    if len(every) > 1:
+        told.append(
+            f"{len(every)} passes over the events, one for each way they meet; a pass reads, sorts "
+            "and keeps them once for all its queries"
+        )
+    for each in every:
         told.append(_told(each, pushed(each.programs), tiebreak, events.isStreaming))
         if skew and each.way.kind == "keys":
             told.append(_skew(events, each))
@@ -91,6 +97,6 @@ def _skew(events: DataFrame, each: Pass) -> str:
     for row in counted.limit(_SHOWN).collect():
         share = row["count"] / max(every, 1)
         key = ", ".join(str(value) for value in row[:-1])
-        remark = "; its task takes longest, whatever the cluster" if share >= _SKEWED else ""
+        remark = "; its task takes longest, whatever the cluster" if share >= HALF else ""
         lines.append(f"  key {key}: {row['count']:,} events, {share:.0%}{remark}")
     return "\n".join(lines)

@@ -9,10 +9,12 @@ from itertools import groupby, pairwise
 import numpy as np
 import pyarrow as pa
 
+from ensue.analysis.schema import AttributePath
 from ensue.spark import rows
 from ensue.spark.columns import QUERY, widened
 from ensue.spark.lane import Found, Lane, Member
 from ensue.spark.program import Program
+from ensue.spark.skew import Skew
 
 SLICE = "__ensue_slice"
 """The column that numbers slices of time."""
@@ -31,6 +33,8 @@ class Task:
     """For each query, the answers to predicates that come with the events."""
     slices: tuple[int, int] | None = None
     """Where the first slice begins and how long each is, as the engine counts time."""
+    keys: tuple[AttributePath, ...] = ()
+    """What tells events of one task from those of another."""
 
     def function(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what mapInArrow is to run."""
@@ -52,11 +56,15 @@ class Task:
 
     def _evaluate(self, tables: Iterator[pa.Table], begin: int | None) -> Iterator[pa.RecordBatch]:
         lane: Lane | None = None
+        skew = Skew(self.keys)
         for table in tables:
             # Where there are no events, nothing is compiled.
             lane = lane or self.open()
+            if self.keys:
+                skew.look(table)
             for found in self.rows(lane.push(table), begin):
                 yield from found.to_batches()
+        skew.report()
         for found in () if lane is None else self.rows(lane.finish(), begin):
             yield from found.to_batches()
 
