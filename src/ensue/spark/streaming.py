@@ -215,17 +215,21 @@ class Processor(StatefulProcessor):
         """Declare the state."""
         self._handle = handle
         self._state = handle.getValueState(_STATE_NAME, "block binary")
+        self._done: set[Any] = set()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         """Take in events of a bucket."""
+        self._done.add(key)
         tables = [table_of(bytes(each)) for frame in rows for each in frame[ROWS]]
         yield from self._step(tables, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Any]:
-        """Release what has waited long enough."""
-        yield from self._step([], timerValues)
+        """Release what has waited long enough, unless events of this micro-batch have done so."""
+        if key not in self._done:
+            self._done.add(key)
+            yield from self._step([], timerValues)
 
     def _step(self, tables: list[pa.Table], timers: Any) -> Iterator[Any]:
         import pandas as pd
