@@ -56,8 +56,9 @@ class Lane:
 
     def __post_init__(self) -> None:
         every = [member.recogniser for member in self.members]
-        fast = [each.alphabet for each in every if isinstance(each, Fast)]
-        self._union = Union(fast) if len(fast) > 1 else None
+        fast = [each for each in every if isinstance(each, Fast)]
+        asked = [(each.alphabet, each.needed_events()) for each in fast]
+        self._union = Union(asked) if len(fast) > 1 else None
 
     @property
     def _program(self) -> Program:
