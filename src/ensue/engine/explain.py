@@ -9,7 +9,7 @@ from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.engine.chain import take_off
-from ensue.engine.program import countable_on_graph
+from ensue.engine.explain_totals import ON_GRAPH, aggregates, listing_cost, why_listed
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
@@ -51,24 +51,25 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     except NotUnaryError as error:
         reason = f"by definition, because of {error}: slow, for small streams only"
         return [("evaluation", reason)]
-    if bound.totals is not None and (compiled.plan.registers or formula is not _core(formula)):
-        if countable_on_graph(bound, positions_only=False) is not None:
-            return [("evaluation", _ON_GRAPH)]
-        return [("evaluation", "by definition: count(*) lists all matches before it counts them")]
+    operators = take_off(formula)[1]
     drawing = draw(compiled)
-    between = [] if is_unary(formula) else [("conditions", _conditions(compiled, formula))]
+    conditions = "" if is_unary(formula) else _conditions(compiled, formula)
+    between = [("conditions", conditions)] if conditions else []
+    computed = aggregates(compiled, operators)
+    cost = _cost(bound, drawing, compiled)
+    if bound.totals is not None:
+        reasons = why_listed(bound, compiled, operators)
+        if reasons:
+            cost = "\n".join([listing_cost(reasons), *_key_cost(bound)])
+        elif compiled.plan.instances:
+            cost = "\n".join([ON_GRAPH, *_key_cost(bound)])
     return [
         ("predicates", _predicates(compiled)),
         ("automaton", _automaton(drawing)),
         *between,
-        ("cost", _cost(bound, drawing, compiled)),
+        *([("aggregates", computed)] if computed else []),
+        ("cost", cost),
     ]
-
-
-_ON_GRAPH = (
-    "on the match graph: for every completing event, the paths below it are added up, not listed; "
-    "the cost follows the different register contents in the window, not the number of matches"
-)
 
 
 def _core(formula: Formula) -> Formula:

@@ -114,6 +114,11 @@ def _ready(
     return (fast.positions_only(ready) if positions_only else ready), None
 
 
+def needs_definition(bound: BoundQuery, positions_only: bool) -> bool:
+    """Tell whether no kernel evaluates a query."""
+    return _ready(bound, positions_only, defers=False) is None
+
+
 def why_by_definition(bound: BoundQuery) -> str:
     """Say what keeps a query from the kernels."""
     try:

@@ -25,7 +25,7 @@ from ensue.engine.evaluation import USUAL
 from ensue.engine.fast import Budgets, Fast
 from ensue.engine.intake import load
 from ensue.engine.piece import Shape
-from ensue.engine.program import bind_to, compiled, countable, recogniser, shape_of
+from ensue.engine.program import bind_to, compiled, needs_definition, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
@@ -106,7 +106,7 @@ class Program:
     @property
     def by_definition(self) -> bool:
         """Whether no kernel evaluates the query."""
-        return self.ready is None and countable(self.bound, self.positions_only) is None
+        return needs_definition(self.bound, self.positions_only)
 
     @cached_property
     def shape(self) -> Shape:
