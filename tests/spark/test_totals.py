@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 import ensue
 from ensue.spark import recognize
 from tests.spark.frames import SCHEMA, frame_of, ids_by_query, local
 
-PATTERN = "(A AS a ; (B AS b)+ ; C)"
+PATTERN = "(A ; (B AS x)+ ; C)"
+BY_KEY, IN_SLICES = "PARTITION BY [k] WITHIN 20 [ts]", "WITHIN 9 [ts]"
 TOTALS = {
-    "counted": f"SELECT count(*) AS n, sum(b.v) AS s FROM S WHERE {PATTERN}",
     "on the graph": f"""
-        SELECT count(*) AS n, sum(b.v) AS s FROM S WHERE {PATTERN} FILTER b[increasing(v)]""",
+        SELECT count(*) AS n, sum(x.v) AS s FROM S WHERE {PATTERN} FILTER x[increasing(v)]
+        {BY_KEY}""",
     "listed": f"""
-        SELECT count(*) AS n, sum(b.v) AS s FROM S
-        WHERE {PATTERN} AGGREGATE Y[m = avg(b.v)] FILTER Y[m > 2]""",
-    "computed": """
+        SELECT count(*) AS n, sum(x.v) AS s FROM S
+        WHERE {PATTERN} AGGREGATE Y[m = avg(x.v)] FILTER Y[m > 2]
+        {IN_SLICES}""",
+    "of computed events": f"""
         SELECT count(*) AS n, sum(Y.m) AS s FROM S
-        WHERE A ; ((B AS b)+ AGGREGATE Y[m = max(b.v)]) ; C""",
+        WHERE A ; ((B AS x)+ AGGREGATE Y[m = max(x.v)]) ; C
+        {BY_KEY}""",
 }
 LISTED = {
-    "columns": f"SELECT b, max(b.v) AS top, count(b) AS n FROM S WHERE {PATTERN}",
-    "pruned": f"SELECT * FROM S WHERE {PATTERN} AGGREGATE Y[n = count(b)] FILTER Y[n <= 2]",
-    "nested": """
-        SELECT * FROM S
-        WHERE (A ; ((B AS b)+ AGGREGATE Y[s = sum(b.v)] FILTER Y[s > 3]) ; C)+
-        AGGREGATE Z[t = sum(Y.s)]""",
+    "columns": f"SELECT x, max(x.v) AS top, count(x) AS n FROM S WHERE {PATTERN} {BY_KEY}",
+    "pruned": f"""
+        SELECT x, Y FROM S WHERE {PATTERN} AGGREGATE Y[n = count(x)] FILTER Y[n <= 2]
+        {IN_SLICES}""",
+    "nested": f"""
+        SELECT x, Z FROM S
+        WHERE (A ; ((B AS x)+ AGGREGATE Y[s = sum(x.v)] FILTER Y[s > 3]) ; C)+
+        AGGREGATE Z[t = sum(Y.s)]
+        {BY_KEY}""",
 }
-CLAUSES = {"keys": "PARTITION BY [k] WITHIN 20 [ts]", "slices": "WITHIN 9 [ts]"}
 
 
 def table() -> pa.Table:
@@ -50,31 +54,19 @@ def table() -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def test_spark_totals_eq_local(spark: SparkSession) -> None:
-    events = table()
-    frame = frame_of(spark, events)
-    queries = {
-        f"{name}, {by}": f"{text}\n{clause}"
-        for name, text in TOTALS.items()
-        for by, clause in CLAUSES.items()
-    }
-    found: dict[str, list[Any]] = {}
-    for name, text in queries.items():
-        told = recognize(frame, text, time="ts", tasks=2).collect()
-        found[name] = sorted((row.time, row.n, row.s) for row in told)
-        rows = ensue.run(text, events, time="ts")
-        assert found[name] == sorted((row.time, row["n"], row["s"]) for row in rows), name
-        assert found[name], name
+@pytest.mark.parametrize("name", TOTALS)
+def test_spark_totals_eq_local(spark: SparkSession, name: str) -> None:
+    events, text = table(), TOTALS[name]
+    told = recognize(frame_of(spark, events), text, time="ts", tasks=2).collect()
+    found = sorted((row.time, row.n, row.s) for row in told)
+    rows = ensue.run(text, events, time="ts")
+    assert found == sorted((row.time, row["n"], row["s"]) for row in rows)
+    assert found
 
 
 def test_spark_computed_eq_local(spark: SparkSession) -> None:
     events = table()
-    queries = {
-        f"{name}, {by}": f"{text}\n{clause}"
-        for name, text in LISTED.items()
-        for by, clause in CLAUSES.items()
-    }
-    found = recognize(frame_of(spark, events), queries, time="ts", tasks=2)
-    expected = local(queries, events, time="ts")
+    found = recognize(frame_of(spark, events), LISTED, time="ts", tasks=2)
+    expected = local(LISTED, events, time="ts")
     assert ids_by_query(found) == expected
-    assert expected.keys() == queries.keys()
+    assert expected.keys() == LISTED.keys()
