@@ -229,7 +229,7 @@ MANY_GROUP = Group(
         Column("alone", "one by one", "seconds"),
         Column("together", "in one pass", "seconds"),
         Column("ratio", "ratio", "number"),
-        Column("least", "of it what no query shares", "number"),
+        Column("least", "kernels alone", "number"),
     ),
     _measure_many,
     _many_targets,

@@ -100,6 +100,8 @@ class Fast:
     """How many matches of one event may be listed; None: as many as there are."""
     held_keys: Callable[[], np.ndarray] | None = None
     """Gives the numbers of keys for which somebody else keeps something."""
+    _asks_start: bool = field(init=False)
+    """Whether it matters which event is the first."""
     _strings_kept: int = 0
     _newest: Refined | None = None
     """The last matches, where they tell what is consumed."""
@@ -107,6 +109,7 @@ class Fast:
 
     def __post_init__(self) -> None:
         bound = self.bound
+        self._asks_start = any(isinstance(each, AtStart) for each in self.compiled.predicates)
         self.alphabet = Alphabet(self.compiled.predicates, self.given)
         self.encoder = Encoder(tuple(self.compiled.plan.columns))
         self.keys = Keys(bound.partition) if bound.partition else None
@@ -143,10 +146,6 @@ class Fast:
     @property
     def _consumes_late(self) -> bool:
         return self.refinement is not None and self.refinement.consume != "NONE"
-
-    @property
-    def _asks_start(self) -> bool:
-        return any(isinstance(each, AtStart) for each in self.compiled.predicates)
 
     @property
     def _counts_within_keys(self) -> bool:

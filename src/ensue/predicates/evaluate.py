@@ -33,6 +33,7 @@ from ensue.predicates.vectors import (
     Vector,
     nulls,
     path_column,
+    plain_values,
     vector_of,
 )
 
@@ -69,8 +70,7 @@ class Batch:
         """Return the type of each event, where there are few."""
         if isinstance(self.given_types, Strings):
             return _texts(self.given_types)
-        names: list[str | None] = self.given_types.to_pylist()
-        return names
+        return plain_values(self.given_types)
 
     def texts(self, path: tuple[str, ...]) -> list[str | None]:
         """Return a column of strings, where there are few events."""
@@ -78,8 +78,7 @@ class Batch:
         if isinstance(known, Strings):
             return _texts(known)
         column = path_column(self.table, path)
-        texts: list[str | None] = [None] * self.length if column is None else column.to_pylist()
-        return texts
+        return [None] * self.length if column is None else plain_values(column)
 
     def vector(self, path: tuple[str, ...]) -> Vector:
         """Return an attribute of all events; one that no event has is NULL."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -129,6 +129,20 @@ class _Dictionary:
     def distinct(self) -> pa.Array:
         """The strings, and NULL after them."""
         return pa.concat_arrays([self.values.cast(pa.string()), pa.array([None], pa.string())])
+
+    @cached_property
+    def plain(self) -> list[Any]:
+        """The values as Python has them."""
+        return cast(list[Any], self.values.to_pylist())
+
+
+def plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a short column as Python has them."""
+    if not pa.types.is_dictionary(column.type) or column.num_chunks != 1 or column.null_count:
+        return cast(list[Any], column.to_pylist())
+    chunk = column.chunk(0)
+    known = _known(chunk.dictionary).plain
+    return [known[index] for index in chunk.indices.to_pylist()]
 
 
 _RECENT: dict[tuple[Any, ...], _Dictionary] = {}
