@@ -35,6 +35,26 @@ def test_too_many_configurations_name_the_condition_and_the_way_out() -> None:
     assert not query.run(events, max_configurations=10_000)
 
 
+def test_configurations_are_counted_before_every_event() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.v")
+    events = [{"type": "A", "v": n} for n in range(150)] + [{"type": "B", "v": 1}]
+    assert query.run(events, max_configurations=150).count == 1
+    with pytest.raises(ensue.BudgetError, match="needs 150 configurations, more than .* 149"):
+        query.run(events, max_configurations=149)
+    assert query.run(events[:-1], max_configurations=149).count == 0
+
+
+def test_configurations_that_left_the_window_do_not_count() -> None:
+    query = ensue.compile(
+        "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.v WITHIN 99 EVENTS"
+    )
+    events = [{"type": "AB"[n % 50 == 49], "v": n} for n in range(5000)]
+    expected = query.run(events).count
+    assert query.run(events, max_configurations=100).count == expected
+    with pytest.raises(ensue.BudgetError, match="the condition a.v < b.v"):
+        query.run(events, max_configurations=80)
+
+
 def test_configurations_beyond_the_budget_fit_a_larger_one() -> None:
     query = ensue.compile("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.k = b.k")
     session = query.open(max_configurations=100)

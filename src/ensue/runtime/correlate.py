@@ -16,6 +16,7 @@ from ensue.runtime.evaluate import CONSUME_ANY, CONSUME_PARTITION, add_node, joi
 from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
 from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
+    CROWDED,
     DONE,
     EMPTY,
     FLOOR,
@@ -23,6 +24,7 @@ from ensue.runtime.layout import (
     FREE,
     FULL,
     HITS,
+    LIVE,
     MISSING,
     NODES,
     NOTHING,
@@ -112,6 +114,7 @@ def correlate(
     begin: int,
     window: int,
     consume: int,
+    most: int,
 ) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
     keyed = keys.shape[0] > 0
@@ -124,6 +127,8 @@ def correlate(
         key = keys[event] if keyed else 0
         if key < 0:
             continue
+        if index.counts[LIVE] > most:
+            return CROWDED, event, 0
         edge = clocks[event] - window if window >= 0 else FOREVER
         floor = counters[FLOOR]
 

@@ -25,11 +25,13 @@ from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
     COUNTERS,
+    CROWDED,
     DONE,
     FLOOR,
     FOREVER,
     FREE,
     HITS,
+    LIVE,
     MISSING,
     NODES,
     NOTHING,
@@ -76,7 +78,7 @@ class Evaluator:
     limit: int = -1
     most_bytes: int = MOST_BYTES
     most_configurations: int = MOST_CONFIGURATIONS
-    """How many there may be where they have registers."""
+    """How many there may be where they have registers; looked at before every event."""
     compact_always: bool = False
     """Compact before every event: slow, for tests."""
     registers: int = 0
@@ -90,6 +92,8 @@ class Evaluator:
     index: Index = field(init=False)
     reached: int = 0
     """How many events of the last push were read: all, unless a budget ran out."""
+    _crowd: int = field(init=False)
+    """So many configurations, those that have left the window included, are worth a look."""
 
     def __post_init__(self) -> None:
         announce()
@@ -100,6 +104,7 @@ class Evaluator:
         self._new_scratch(64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[FREE] = NOTHING
+        self._crowd = self.most_configurations
 
     def push(
         self,
@@ -163,6 +168,8 @@ class Evaluator:
                     key_clocks[keys[new][known]] = clocks[new][known] + 1
                     done = at
                 yield from self._make_room(int(detail), now, key_clocks, tables)
+            if reason == CROWDED:
+                self._check_crowd()
         if self.counters[HITS]:
             yield self._harvest()
 
@@ -205,6 +212,7 @@ class Evaluator:
             clocks,
             keys,
             *read,
+            self._crowd,
         )
 
     def _grow_keys(self, keys: int) -> None:
@@ -239,12 +247,21 @@ class Evaluator:
         slots = room(len(self.slots.state), min(nodes, len(self.slots.heads)))
         if counters[SLOTS] + steps > slots // 2:
             slots = room(slots, 4 * (int(counters[SLOTS]) + steps))
-        if self.registers and counters[SLOTS] > self.most_configurations:
-            raise BudgetError(self._too_many(int(counters[SLOTS])))
         if slots > len(self.slots.state):
             self._grow_slots(slots, tables)
         if steps >= self.scratch.shape[1]:
             self._new_scratch(room(64, steps + 1))
+
+    def _check_crowd(self) -> None:
+        """Stop where the configurations in the window are more than the budget.
+
+        Those that have left it were just dropped; for that not to happen at every event, some
+        more of them are let be the next time, an eighth of the budget at most.
+        """
+        live, most = int(self.index.counts[LIVE]), self.most_configurations
+        if live > most:
+            raise BudgetError(self._too_many(live))
+        self._crowd = max(most, live + most // 8)
 
     def _too_many(self, count: int) -> str:
         """Name the condition whose register has the most different contents."""

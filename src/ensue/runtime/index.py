@@ -11,6 +11,7 @@ from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
     FREE_GROUP,
     GROUPS,
+    LIVE,
     NOTHING,
     Array,
     Index,
@@ -69,6 +70,7 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
         index.first[group] = NOTHING
         index.next[group] = slots.heads[key]
         slots.heads[key] = group
+    index.counts[LIVE] += 1
     first = index.first[group]
     if first != NOTHING:
         index.previous[first] = slot
@@ -96,6 +98,7 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
 @helper
 def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
     """Take a configuration out of its group and the index; an empty group is freed."""
+    index.counts[LIVE] -= 1
     group = index.group[slot]
     before = index.previous[slot]
     after = slots.next[slot]
@@ -148,6 +151,7 @@ def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     index.partners[:] = NOTHING
     index.counts[GROUPS] = 0
     index.counts[FREE_GROUP] = NOTHING
+    index.counts[LIVE] = 0
     for slot in range(keys.shape[0]):
         key = keys[slot]
         link(tables, slots, index, key, slot, find_group(slots, index, key, slots.state[slot]))

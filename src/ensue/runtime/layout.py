@@ -46,8 +46,9 @@ NODES, STARTS, SLOTS, FREE, HITS, FLOOR, COUNTERS = range(7)
 """How many nodes, starts, slots and hits there are, the first free slot, and the first start
 that is not consumed."""
 
-DONE, MISSING, FULL = range(3)
-"""Why a kernel returned: all events read, a cell of the table is unknown, an array is full."""
+DONE, MISSING, FULL, CROWDED = range(4)
+"""Why a kernel returned: all events read, a cell of the table is unknown, an array is full, there
+are more configurations than it was told to allow."""
 
 
 EMPTY = -(2**63)
@@ -128,7 +129,7 @@ class Index(NamedTuple):
     next: np.ndarray
     """[group]: the next group of the same key, or the next free one."""
     counts: np.ndarray
-    """How many groups there are, and the first free one."""
+    """How many groups there are, the first free one, and how many slots are in use."""
     buckets: np.ndarray
     """[hash of group and contents]: the first slot there; a power of two of them."""
     chain: np.ndarray
@@ -140,7 +141,7 @@ class Index(NamedTuple):
     """[slot, index]: its neighbours there."""
 
 
-GROUPS, FREE_GROUP, GROUP_COUNTS = range(3)
+GROUPS, FREE_GROUP, LIVE = range(3)
 
 
 class Scratch(NamedTuple):
@@ -207,7 +208,7 @@ def new_index(slots: int, indexes: int) -> Index:
         nothing(slots),
         nothing(slots),
         nothing(slots),
-        np.array([0, NOTHING], np.int64),
+        np.array([0, NOTHING, 0], np.int64),
         nothing(slots),
         nothing(slots),
         nothing(indexes, slots),
