@@ -592,12 +592,12 @@ def events_windows_count_the_events_of_other_keys(patch: Patch) -> None:
 
 @mutation
 def compaction_drops_the_right_side_of_unions(patch: Patch) -> None:
-    original = evaluator.extract
+    original = evaluator.mark
 
-    def extract(graph: Any, *arguments: Any) -> Any:
+    def mark(graph: Any, *arguments: Any) -> Any:
         return original(graph._replace(right=np.full_like(graph.right, NOTHING)), *arguments)
 
-    patch.setattr(evaluator, "extract", extract)
+    patch.setattr(evaluator, "mark", mark)
 
 
 @mutation

@@ -75,6 +75,8 @@ class Prospects:
     """The bits of all labels."""
     hopeless: frozenset[int]
     """The states after which no match can end."""
+    steps: frozenset[tuple[int, int]]
+    """The label of every step, and the bits of all labels that may come after it."""
 
 
 def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
@@ -106,4 +108,7 @@ def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
             changed = changed or (ahead, hope) != (bits[state], hopes[state])
             bits[state], hopes[state] = ahead, hope
     hopeless = (state for state, hope in enumerate(hopes) if not hope and state != START)
-    return Prospects(bits, frozenset(hopeless))
+    labelled = (
+        (label, bits[target] if target >= 0 else 0) for some in after for label, _, target in some
+    )
+    return Prospects(bits, frozenset(hopeless), frozenset(labelled))

@@ -111,14 +111,16 @@ class Fast:
         bound = self.bound
         self._asks_start = any(isinstance(each, AtStart) for each in self.compiled.predicates)
         self.alphabet = Alphabet(self.compiled.predicates, self.given)
-        self.encoder = Encoder(tuple(self.compiled.plan.columns))
+        table = Table(Determined(self.compiled, self.budgets.states))
+        self.encoder = Encoder(tuple(self.compiled.plan.columns), table.columns)
         self.keys = Keys(bound.partition) if bound.partition else None
         self.evaluator = Evaluator(
-            Table(Determined(self.compiled, self.budgets.states)),
+            table,
             window=-1 if bound.window is None else bound.window.size,
+            within_keys=self._counts_within_keys,
             consume="NONE" if self._consumes_late else consumption(bound),
             limit=-1 if bound.limit is None or self._refines else bound.limit,
-            registers=self.compiled.plan.registers,
+            registers=len(table.registers),
             most_bytes=self.budgets.bytes,
             most_configurations=self.budgets.configurations,
             compact_always=self.compact_always,

@@ -23,6 +23,8 @@ class Encoder:
     """Turns columns of values into whole numbers; equal strings get equal ones for good."""
 
     columns: tuple[Column, ...]
+    wanted: frozenset[int]
+    """The numbers of those that somebody looks at."""
     _strings: dict[str | None, int] = field(default_factory=lambda: {None: NULL})
     _next: int = 1
 
@@ -30,7 +32,8 @@ class Encoder:
         """Return one row an event, one number for each column."""
         values = np.empty((batch.length, len(self.columns)), np.int64)
         for number, column in enumerate(self.columns):
-            values[:, number] = self._encoded(batch, column)
+            if number in self.wanted:
+                values[:, number] = self._encoded(batch, column)
         return values
 
     def _encoded(self, batch: Batch, column: Column) -> np.ndarray:

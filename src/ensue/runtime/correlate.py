@@ -12,9 +12,19 @@ not touched. One that the window has passed is dropped when somebody looks at it
 
 from __future__ import annotations
 
-from ensue.runtime.evaluate import CONSUME_ANY, CONSUME_PARTITION, add_node, join
+from ensue.runtime.evaluate import (
+    CONSUME_ANY,
+    CONSUME_PARTITION,
+    add_hit,
+    add_node,
+    add_runs,
+    begin_run,
+    is_over,
+    join,
+    take_slot,
+)
 from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import borrowing_kernel, helper
 from ensue.runtime.layout import (
     CROWDED,
     DONE,
@@ -97,7 +107,7 @@ def sort_by_start(scratch: Scratch, count: int) -> None:
             begin = end
 
 
-@kernel
+@borrowing_kernel
 def correlate(
     tables: Tables,
     graph: Graph,
@@ -190,17 +200,16 @@ def correlate(
                                 and index.group[slot] == group
                             )
                         ) and allowed(tables, step, slots.registers, slot, values, event):
-                            start = graph.start[slots.root[slot]]
                             if moves == room or ending == room:
                                 return FULL, event, 2 * room
-                            if start >= floor and graph.start_clock[start] >= edge:
+                            if is_over(graph, slots.start[slot], floor, edge):
+                                scratch.dropped[ending] = slot
+                                ending += 1
+                            else:
                                 scratch.slot[moves] = slot
                                 scratch.step[moves] = step
                                 moves += 1
                                 arriving += tables.targets[step] != NOTHING
-                            else:
-                                scratch.dropped[ending] = slot
-                                ending += 1
                         slot = following
             if not keeps:
                 slot = index.first[group]
@@ -231,16 +240,14 @@ def correlate(
             label = tables.labels[step]
             if slot == NOTHING:
                 if bottom == NOTHING:
-                    start = counters[STARTS]
-                    counters[STARTS] = start + 1
-                    graph.start_position[start] = position
-                    graph.start_clock[start] = clocks[event]
-                    bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+                    bottom = begin_run(graph, counters, position, clocks[event])
                 node = bottom
+                start = counters[STARTS] - 1
                 for register in range(registers):
                     scratch.registers[move, register] = EMPTY
             else:
                 node = slots.root[slot]
+                start = slots.start[slot]
                 if label == 0 and target == slots.state[slot]:
                     target = NOTHING
                 for register in range(registers):
@@ -248,9 +255,9 @@ def correlate(
             if target != NOTHING:
                 put(tables, step, scratch.registers, move, values, event)
             if label != 0:
-                node = add_node(graph, counters, label, node, NOTHING, position, graph.start[node])
+                node = add_node(graph, counters, label, node, NOTHING, position, start)
             scratch.node[move] = node
-            scratch.start[move] = graph.start[node]
+            scratch.start[move] = start
             scratch.target[move] = target
         for i in range(ending):
             slot = scratch.dropped[i]
@@ -260,14 +267,20 @@ def correlate(
         # Earlier starts are joined first, so that later ones come to stand on the left.
         sort_by_start(scratch, moves)
         hit = NOTHING
+        hit_start = 0
         group = NOTHING
         last = NOTHING
         for i in range(moves):
             move = scratch.order[i]
             node = scratch.node[move]
+            start = scratch.start[move]
             target = scratch.target[move]
             if tables.finals[scratch.step[move]]:
-                hit = node if hit == NOTHING else join(graph, counters, hit, node)
+                if hit != NOTHING:
+                    hit = join(graph, counters, hit, hit_start, node, start)
+                else:
+                    hit = node
+                hit_start = start
             if target == NOTHING:
                 continue
             if target != last:
@@ -277,32 +290,15 @@ def correlate(
             if group != NOTHING:
                 slot = find_slot(slots, index, group, scratch.registers, move)
             if slot != NOTHING:
-                start = graph.start[slots.root[slot]]
-                if start < floor or graph.start_clock[start] < edge:
-                    slots.root[slot] = node
-                else:
-                    slots.root[slot] = join(graph, counters, slots.root[slot], node)
+                add_runs(graph, slots, counters, slot, node, start, floor, edge)
             else:
-                slot = counters[FREE]
-                if slot != NOTHING:
-                    counters[FREE] = slots.next[slot]
-                else:
-                    slot = counters[SLOTS]
-                    counters[SLOTS] = slot + 1
-                slots.state[slot] = target
+                slot = take_slot(slots, counters, target, node, start)
                 for register in range(registers):
                     slots.registers[slot, register] = scratch.registers[move, register]
-                slots.root[slot] = node
                 group = link(tables, slots, index, key, slot, group)
 
         if hit != NOTHING:
-            number = counters[HITS]
-            counters[HITS] = number + 1
-            hits.end[number] = position
-            hits.root[number] = hit
-            hits.edge[number] = edge
-            hits.floor[number] = floor
-            hits.key[number] = key
+            add_hit(hits, counters, position, hit, edge, floor, key)
             if consume == CONSUME_ANY:
                 counters[FLOOR] = counters[STARTS]
             elif consume == CONSUME_PARTITION:

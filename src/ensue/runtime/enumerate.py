@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import borrowing_kernel, helper, kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
 HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
@@ -67,7 +67,7 @@ def pack(graph: Graph) -> np.ndarray:
     return packed
 
 
-@kernel
+@borrowing_kernel
 def list_matches(
     packed: Array, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
 ) -> int:

@@ -9,7 +9,7 @@ active states alone. Queries with registers have a kernel of their own (correlat
 
 from __future__ import annotations
 
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import borrowing_kernel, helper, kernel
 from ensue.runtime.layout import (
     DONE,
     FLOOR,
@@ -51,14 +51,80 @@ def add_node(
 
 
 @helper
-def join(graph: Graph, counters: Array, a: int, b: int) -> int:
-    """Return the union of two nodes, the one with the later start on the left."""
-    if graph.start[a] < graph.start[b]:
-        a, b = b, a
-    return add_node(graph, counters, UNION, a, b, 0, graph.start[a])
+def join(graph: Graph, counters: Array, a: int, start_a: int, b: int, start_b: int) -> int:
+    """Return the union of two nodes, given their starts: the later one comes to stand left."""
+    if start_a < start_b:
+        return add_node(graph, counters, UNION, b, a, 0, start_b)
+    return add_node(graph, counters, UNION, a, b, 0, start_a)
 
 
-@kernel
+@helper
+def begin_run(graph: Graph, counters: Array, position: int, clock: int) -> int:
+    """Let runs start at an event, and return their node."""
+    start = counters[STARTS]
+    counters[STARTS] = start + 1
+    graph.start_position[start] = position
+    graph.start_clock[start] = clock
+    return add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+
+
+@helper
+def is_over(graph: Graph, start: int, floor: int, edge: int) -> bool:
+    """Tell whether all runs up to a start were consumed, or have left the window."""
+    return start < floor or graph.start_clock[start] < edge
+
+
+@helper
+def add_runs(
+    graph: Graph,
+    slots: Slots,
+    counters: Array,
+    slot: int,
+    node: int,
+    start: int,
+    floor: int,
+    edge: int,
+) -> None:
+    """Add the runs of a node to a configuration, in place of those that are over."""
+    before = slots.start[slot]
+    if is_over(graph, before, floor, edge):
+        slots.root[slot] = node
+        slots.start[slot] = start
+    else:
+        slots.root[slot] = join(graph, counters, slots.root[slot], before, node, start)
+        slots.start[slot] = max(before, start)
+
+
+@helper
+def take_slot(slots: Slots, counters: Array, state: int, node: int, start: int) -> int:
+    """Make a configuration in a free slot; it is in no list yet."""
+    slot: int = counters[FREE]
+    if slot != NOTHING:
+        counters[FREE] = slots.next[slot]
+    else:
+        slot = counters[SLOTS]
+        counters[SLOTS] = slot + 1
+    slots.state[slot] = state
+    slots.root[slot] = node
+    slots.start[slot] = start
+    return slot
+
+
+@helper
+def add_hit(
+    hits: Hits, counters: Array, position: int, root: int, edge: int, floor: int, key: int
+) -> None:
+    """Write down that an event completed matches."""
+    number = counters[HITS]
+    counters[HITS] = number + 1
+    hits.end[number] = position
+    hits.root[number] = root
+    hits.edge[number] = edge
+    hits.floor[number] = floor
+    hits.key[number] = key
+
+
+@borrowing_kernel
 def evaluate(
     tables: Tables,
     graph: Graph,
@@ -127,22 +193,25 @@ def evaluate(
         position = positions[event] if scattered else first_position + event
         waiting = 0
         hit = NOTHING
+        hit_start = 0
         if opening >= 0:
             start = counters[STARTS]
-            counters[STARTS] = start + 1
-            graph.start_position[start] = position
-            graph.start_clock[start] = clocks[event]
-            bottom = add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+            bottom = begin_run(graph, counters, position, clocks[event])
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
                 node = bottom
                 label = tables.labels[step]
                 if label != 0:
                     node = add_node(graph, counters, label, bottom, NOTHING, position, start)
                 if tables.finals[step]:
-                    hit = node if hit == NOTHING else join(graph, counters, hit, node)
+                    if hit != NOTHING:
+                        hit = join(graph, counters, hit, hit_start, node, start)
+                    else:
+                        hit = node
+                    hit_start = max(hit_start, start)
                 if tables.targets[step] != NOTHING:
                     scratch[0, waiting] = tables.targets[step]
                     scratch[1, waiting] = node
+                    scratch[3, waiting] = start
                     waiting += 1
         left_over = False
         for mover in range(movers):
@@ -150,22 +219,27 @@ def evaluate(
             state = slots.state[slot]
             cell = tables.cells[state, symbol]
             root = slots.root[slot]
-            start = graph.start[root]
+            start = slots.start[slot]
             stays = False
-            if cell >= 0 and start >= floor and graph.start_clock[start] >= edge:
+            if cell >= 0 and not is_over(graph, start, floor, edge):
                 for step in range(tables.rows[cell], tables.rows[cell + 1]):
                     node = root
                     label = tables.labels[step]
                     if label != 0:
                         node = add_node(graph, counters, label, root, NOTHING, position, start)
                     if tables.finals[step]:
-                        hit = node if hit == NOTHING else join(graph, counters, hit, node)
+                        if hit != NOTHING:
+                            hit = join(graph, counters, hit, hit_start, node, start)
+                        else:
+                            hit = node
+                        hit_start = max(hit_start, start)
                     target = tables.targets[step]
                     if label == 0 and target == state:
                         stays = True
                     elif target != NOTHING:
                         scratch[0, waiting] = target
                         scratch[1, waiting] = node
+                        scratch[3, waiting] = start
                         waiting += 1
             if not stays:
                 slots.root[slot] = NOTHING
@@ -190,45 +264,32 @@ def evaluate(
         for i in range(1, waiting):
             target = scratch[0, i]
             node = scratch[1, i]
+            start = scratch[3, i]
             j = i - 1
-            while j >= 0 and graph.start[scratch[1, j]] > graph.start[node]:
+            while j >= 0 and scratch[3, j] > start:
                 scratch[0, j + 1] = scratch[0, j]
                 scratch[1, j + 1] = scratch[1, j]
+                scratch[3, j + 1] = scratch[3, j]
                 j -= 1
             scratch[0, j + 1] = target
             scratch[1, j + 1] = node
+            scratch[3, j + 1] = start
         for i in range(waiting):
             target = scratch[0, i]
             node = scratch[1, i]
+            start = scratch[3, i]
             slot = slots.heads[key]
             while slot != NOTHING and slots.state[slot] != target:
                 slot = slots.next[slot]
             if slot != NOTHING:
-                start = graph.start[slots.root[slot]]
-                if start < floor or graph.start_clock[start] < edge:
-                    slots.root[slot] = node
-                else:
-                    slots.root[slot] = join(graph, counters, slots.root[slot], node)
+                add_runs(graph, slots, counters, slot, node, start, floor, edge)
             else:
-                slot = counters[FREE]
-                if slot != NOTHING:
-                    counters[FREE] = slots.next[slot]
-                else:
-                    slot = counters[SLOTS]
-                    counters[SLOTS] = slot + 1
-                slots.state[slot] = target
-                slots.root[slot] = node
+                slot = take_slot(slots, counters, target, node, start)
                 slots.next[slot] = slots.heads[key]
                 slots.heads[key] = slot
 
         if hit != NOTHING:
-            number = counters[HITS]
-            counters[HITS] = number + 1
-            hits.end[number] = position
-            hits.root[number] = hit
-            hits.edge[number] = edge
-            hits.floor[number] = floor
-            hits.key[number] = key
+            add_hit(hits, counters, position, hit, edge, floor, key)
             if consume == CONSUME_ANY:
                 counters[FLOOR] = counters[STARTS]
             elif consume == CONSUME_PARTITION:

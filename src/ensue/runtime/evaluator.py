@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ensue.runtime.evaluate import (
     CONSUME_PARTITION,
     evaluate,
 )
-from ensue.runtime.extract import extract
+from ensue.runtime.extract import gather, mark
 from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
@@ -67,6 +67,17 @@ MOST_BYTES = 4 << 30
 MOST_CONFIGURATIONS = 10_000_000
 
 
+class _Marked(NamedTuple):
+    """What is alive below some roots."""
+
+    places: np.ndarray
+    """[node]: NOTHING, and once gathered its new place."""
+    new_starts: np.ndarray
+    """[start]: its new number."""
+    nodes: int
+    starts: int
+
+
 @dataclass(slots=True)
 class Evaluator:
     """The state of one query on one stream."""
@@ -74,6 +85,8 @@ class Evaluator:
     table: Table
     window: int = -1
     """The length of the window on the clock; -1: none."""
+    within_keys: bool = False
+    """Whether clocks are numbers within a key, so that starts do not come in their order."""
     consume: str = "NONE"
     limit: int = -1
     most_bytes: int = MOST_BYTES
@@ -267,7 +280,8 @@ class Evaluator:
         """Name the condition whose register has the most different contents."""
         contents = self.slots.registers[:count]
         different = [len(np.unique(contents[:, each])) for each in range(self.registers)]
-        text = self.table.determined.compiled.plan.text_of(int(np.argmax(different)))
+        register = self.table.registers[int(np.argmax(different))]
+        text = self.table.determined.compiled.plan.text_of(register)
         return (
             f"the condition {text} needs {count:,} configurations, more than the budget of "
             f"{self.most_configurations:,}: so many different values are remembered at once; a "
@@ -276,7 +290,7 @@ class Evaluator:
         )
 
     def _new_scratch(self, steps: int) -> None:
-        self.scratch = np.zeros((3, steps), np.int32)
+        self.scratch = np.zeros((4, steps), np.int32)
         self.moves = new_scratch(steps, self.registers)
 
     def _all_alive(self, now: int, key_clocks: np.ndarray | None) -> bool:
@@ -303,7 +317,7 @@ class Evaluator:
     def _grow_slots(self, wanted: int, tables: Tables) -> None:
         live, keys = self.configurations() if self.registers else (None, None)
         grown = new_slots(room(len(self.slots.state), wanted), 1, self.registers)
-        for name in ("state", "registers", "root", "next"):
+        for name in ("state", "registers", "root", "start", "next"):
             old = getattr(self.slots, name)
             getattr(grown, name)[: len(old)] = old
         self.slots = grown._replace(heads=self.slots.heads)
@@ -316,17 +330,32 @@ class Evaluator:
         count = int(self.counters[HITS])
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
-        graph, roots, floors = self._extract(hits.root, hits.edge, hits.floor)
+        marked = self._mark(hits.root, hits.edge, hits.floor)
+        room = new_graph(marked.nodes, marked.starts)
+        graph = self._gather(marked, room)
+        roots, floors = marked.places[hits.root], marked.new_starts[hits.floor]
         return Segment(graph, hits._replace(root=roots, floor=floors), self.limit)
 
-    def _extract(
-        self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray
-    ) -> tuple[Graph, np.ndarray, np.ndarray]:
+    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> _Marked:
+        """Find what is alive below some roots."""
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
-        graph, count, roots, floors = extract(self.graph, nodes, starts, roots, edges, floors)
-        nodes_only = dict.fromkeys(("label", "left", "right", "position", "start"))
-        cut = graph._replace(**{name: getattr(graph, name)[:count] for name in nodes_only})
-        return cut, roots, floors
+        places = np.full(nodes, NOTHING, np.int32)
+        new_starts = np.zeros(starts + 1, np.int32)
+        node_edges = np.zeros(nodes if self.within_keys else 0, np.int64)
+        needed = (roots, edges, floors, self.within_keys)
+        kept = mark(self.graph, nodes, *needed, places, node_edges, new_starts)
+        return _Marked(places, new_starts, *kept)
+
+    def _gather(self, marked: _Marked, into: Graph) -> Graph:
+        """Copy what is alive, to the same graph or to another."""
+        nodes = int(self.counters[NODES])
+        count = gather(self.graph, nodes, marked.places, marked.new_starts, into)
+        whole = into._replace(
+            start_position=into.start_position[: marked.starts],
+            start_clock=into.start_clock[: marked.starts],
+        )
+        nodes_only = ("label", "left", "right", "position", "start")
+        return whole._replace(**{name: getattr(into, name)[:count] for name in nodes_only})
 
     def compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
@@ -342,9 +371,9 @@ class Evaluator:
         alive = (starts >= floor) & (self.graph.start_clock[starts] >= edges)
         live, keys, edges = live[alive], keys[alive], edges[alive]
         floors = np.full(len(live), floor, np.int32)
-        graph, roots, _ = self._extract(slots.root[live], edges, floors)
-        for old, new in zip(self.graph, graph, strict=True):
-            old[: len(new)] = new
+        marked = self._mark(slots.root[live], edges, floors)
+        graph = self._gather(marked, self.graph)
+        roots = marked.places[slots.root[live]]
         self.counters[NODES] = len(graph.label)
         self.counters[STARTS] = len(graph.start_clock)
         self.counters[FLOOR] = 0
@@ -376,6 +405,7 @@ class Evaluator:
         slots.state[:count] = slots.state[live]
         slots.registers[:count] = slots.registers[live]
         slots.root[:count] = roots
+        slots.start[:count] = self.graph.start[roots]
         self.counters[SLOTS] = count
         self.counters[FREE] = NOTHING
         if self.registers:

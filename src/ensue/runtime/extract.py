@@ -1,40 +1,58 @@
-"""The compaction kernel: copies what is alive below some roots into a new, smaller graph.
+"""The compaction kernels: what is alive below some roots, gathered in as few nodes as it takes.
 
-Children stand before parents, so one pass backwards marks and one pass forwards copies. What lies
+Children stand before parents, so one pass backwards marks and one pass forwards gathers. What lies
 before the edge of its root's window, or was consumed, is left out, and a union of which one side
-is left is that side. It serves the evaluation (roots: the configurations) and the matches
-(roots: the hits), which so own what they need.
+is left is that side. They serve the evaluation (roots: the configurations), whose graph is
+gathered where it is, and the matches (roots: the hits), which so own what they need.
+
+Both passes run through the whole graph, which for a long window is larger than any cache. So a node
+has one number: while marking the first start that some root needs below it, then its new place.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from ensue.runtime.jit import kernel
+from ensue.runtime.jit import borrowing_kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
 
-@kernel
-def extract(
-    graph: Graph, nodes: int, starts: int, roots: Array, edges: Array, floors: Array
-) -> tuple[Graph, int, Array, Array]:
-    """Return the graph below the roots, and the roots' new numbers."""
-    marked = np.zeros(nodes, np.bool_)
-    edge = np.zeros(nodes, np.int64)
-    floor = np.zeros(nodes, np.int32)
-    used = np.zeros(starts, np.bool_)
+@borrowing_kernel
+def mark(
+    graph: Graph,
+    nodes: int,
+    roots: Array,
+    edges: Array,
+    floors: Array,
+    by_edge: bool,
+    places: Array,
+    node_edges: Array,
+    new_starts: Array,
+) -> tuple[int, int]:
+    """Mark what lies below the roots; return how many nodes and starts that are.
+
+    Args:
+        edges: for each root the least clock of a start that it needs; they do not decrease.
+        floors: for each root the first start that was not consumed.
+        by_edge: starts are not in the order of their clocks, which are numbers within keys.
+        places: for each node NOTHING, and in the end the first start that is needed below it.
+        node_edges: the same for edges, where they matter.
+        new_starts: for each start, and one more, 0, and in the end its new number.
+    """
+    passed = 0
     for i in range(roots.shape[0]):
         root = roots[i]
-        if not marked[root]:
-            marked[root] = True
-            edge[root] = edges[i]
-            floor[root] = floors[i]
+        if by_edge:
+            unknown = places[root] == NOTHING
+            node_edges[root] = edges[i] if unknown else min(node_edges[root], edges[i])
         else:
-            edge[root] = min(edge[root], edges[i])
-            floor[root] = min(floor[root], floors[i])
+            while passed < new_starts.shape[0] - 1 and graph.start_clock[passed] < edges[i]:
+                passed += 1
+        first = max(passed, floors[i])
+        if places[root] == NOTHING or first < places[root]:
+            places[root] = first
     kept = 0
     for node in range(nodes - 1, -1, -1):
-        if not marked[node]:
+        first = places[node]
+        if first == NOTHING:
             continue
         kept += 1
         for side in range(2):
@@ -42,60 +60,48 @@ def extract(
             if child == NOTHING:
                 continue
             start = graph.start[child]
-            if start < floor[node] or graph.start_clock[start] < edge[node]:
+            if start < first:
                 continue
-            if not marked[child]:
-                marked[child] = True
-                edge[child] = edge[node]
-                floor[child] = floor[node]
-            else:
-                edge[child] = min(edge[child], edge[node])
-                floor[child] = min(floor[child], floor[node])
-        used[graph.start[node]] = True
+            if by_edge:
+                if graph.start_clock[start] < node_edges[node]:
+                    continue
+                if places[child] == NOTHING or node_edges[node] < node_edges[child]:
+                    node_edges[child] = node_edges[node]
+            if places[child] == NOTHING or first < places[child]:
+                places[child] = first
+        new_starts[graph.start[node]] = 1
+    count = 0
+    for start in range(new_starts.shape[0]):
+        used = new_starts[start]
+        new_starts[start] = count
+        count += used
+    return kept, count
 
-    new_start = np.zeros(starts, np.int32)
-    starts_kept = 0
-    for start in range(starts):
-        new_start[start] = starts_kept
-        if used[start]:
-            starts_kept += 1
-    copy = Graph(
-        np.empty(kept, np.int32),
-        np.empty(kept, np.int32),
-        np.empty(kept, np.int32),
-        np.empty(kept, np.int64),
-        np.empty(kept, np.int32),
-        np.empty(starts_kept, np.int64),
-        np.empty(starts_kept, np.int64),
-    )
-    for start in range(starts):
-        if used[start]:
-            copy.start_position[new_start[start]] = graph.start_position[start]
-            copy.start_clock[new_start[start]] = graph.start_clock[start]
 
-    forward = np.full(nodes, NOTHING, np.int32)
+@borrowing_kernel
+def gather(graph: Graph, nodes: int, places: Array, new_starts: Array, into: Graph) -> int:
+    """Copy what was marked, to the same graph or to another; return how many nodes there are."""
+    for start in range(new_starts.shape[0] - 1):
+        place = new_starts[start]
+        if new_starts[start + 1] > place:
+            into.start_position[place] = graph.start_position[start]
+            into.start_clock[place] = graph.start_clock[start]
     count = 0
     for node in range(nodes):
-        if not marked[node]:
+        if places[node] == NOTHING:
             continue
         left = graph.left[node]
         right = graph.right[node]
-        new_left = forward[left] if left != NOTHING else NOTHING
-        new_right = forward[right] if right != NOTHING else NOTHING
+        new_left = places[left] if left != NOTHING else NOTHING
+        new_right = places[right] if right != NOTHING else NOTHING
         if graph.label[node] == UNION and (new_left == NOTHING or new_right == NOTHING):
-            forward[node] = new_right if new_left == NOTHING else new_left
+            places[node] = new_right if new_left == NOTHING else new_left
             continue
-        copy.label[count] = graph.label[node]
-        copy.left[count] = new_left
-        copy.right[count] = new_right
-        copy.position[count] = graph.position[node]
-        copy.start[count] = new_start[graph.start[node]]
-        forward[node] = count
+        into.label[count] = graph.label[node]
+        into.left[count] = new_left
+        into.right[count] = new_right
+        into.position[count] = graph.position[node]
+        into.start[count] = new_starts[graph.start[node]]
+        places[node] = count
         count += 1
-    new_roots = np.empty(roots.shape[0], np.int32)
-    for i in range(roots.shape[0]):
-        new_roots[i] = forward[roots[i]]
-    new_floors = np.empty(roots.shape[0], np.int32)
-    for i in range(roots.shape[0]):
-        new_floors[i] = new_start[floors[i]] if floors[i] < starts else starts_kept
-    return copy, count, new_roots, new_floors
+    return count

@@ -7,7 +7,7 @@ that must be equal to it; it can be left in the middle, so its links go both way
 
 from __future__ import annotations
 
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import borrowing_kernel, helper
 from ensue.runtime.layout import (
     FREE_GROUP,
     GROUPS,
@@ -143,7 +143,7 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
         index.counts[FREE_GROUP] = group
 
 
-@kernel
+@borrowing_kernel
 def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     """Index the first slots anew; `keys` has the key of each, those of a key together."""
     slots.heads[:] = NOTHING

@@ -110,6 +110,8 @@ class Slots(NamedTuple):
     """[slot, register]."""
     root: np.ndarray
     """With registers, NOTHING in slots that are free."""
+    start: np.ndarray
+    """The latest start below the root, so that nobody has to look into the graph for it."""
     next: np.ndarray
     heads: np.ndarray
     """[key]: the first slot, with registers the first group, or NOTHING."""
@@ -189,6 +191,7 @@ def new_slots(slots: int, keys: int, registers: int) -> Slots:
     return Slots(
         np.zeros(slots, np.int32),
         np.full((slots, registers), EMPTY, np.int64),
+        np.zeros(slots, np.int32),
         np.zeros(slots, np.int32),
         np.full(slots, NOTHING, np.int32),
         np.full(keys, NOTHING, np.int32),

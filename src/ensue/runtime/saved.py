@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ensue.runtime.evaluator import Evaluator
-from ensue.runtime.layout import FLOOR, NODES, NOTHING, STARTS, UNION, Graph
+from ensue.runtime.layout import EMPTY, FLOOR, NODES, NOTHING, STARTS, UNION, Graph
 
 
 def save(evaluator: Evaluator) -> dict[str, Any]:
@@ -23,13 +23,16 @@ def save(evaluator: Evaluator) -> dict[str, Any]:
     states, state = np.unique(slots.state[live], return_inverse=True)
     labels = np.flatnonzero(np.bincount(graph.label[:nodes] - UNION)) + UNION
     contents = evaluator.table.determined.contents
+    registers = np.full((len(live), _registers(evaluator)), EMPTY, np.int64)
+    if evaluator.registers:
+        registers[:, evaluator.table.registers] = slots.registers[live]
     return {
         "states": tuple(contents[number] for number in states.tolist()),
         "labels": {
             number: evaluator.table.labels[number] for number in labels.tolist() if number > 0
         },
         "slots/state": state.astype(np.int32),
-        "slots/registers": slots.registers[live],
+        "slots/registers": registers,
         "slots/root": slots.root[live],
         "slots/key": keys.astype(np.int64),
         "graph/label": graph.label[:nodes],
@@ -46,7 +49,7 @@ def save(evaluator: Evaluator) -> dict[str, Any]:
 def load(evaluator: Evaluator, saved: Mapping[str, Any]) -> None:
     """Put a fresh evaluator into the state that was saved; ValueError where it cannot be one."""
     table = evaluator.table
-    _check(saved, evaluator.registers)
+    _check(saved, _registers(evaluator))
     numbers = np.array([table.determined.recall(each) for each in saved["states"]], np.int32)
     label = saved["graph/label"].copy()
     for number, bits in saved["labels"].items():
@@ -57,10 +60,15 @@ def load(evaluator: Evaluator, saved: Mapping[str, Any]) -> None:
         Graph(label, *(saved[f"graph/{name}"] for name in names)),
         saved["floor"],
         numbers[state] if len(state) else state,
-        saved["slots/registers"],
+        saved["slots/registers"][:, table.registers],
         saved["slots/root"],
         saved["slots/key"],
     )
+
+
+def _registers(evaluator: Evaluator) -> int:
+    """Return how many registers the plan has, those that stay empty included."""
+    return evaluator.table.determined.compiled.plan.registers
 
 
 def _check(saved: Mapping[str, Any], registers: int) -> None:

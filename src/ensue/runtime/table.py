@@ -8,6 +8,7 @@ import numpy as np
 
 from ensue.automata.determine import START, Determined
 from ensue.automata.explore import Prospects, prospects
+from ensue.automata.registers import Plan
 from ensue.runtime.layout import (
     AT_LEAST,
     AT_MOST,
@@ -56,6 +57,10 @@ class Table:
     determined: Determined
     labels: list[int] = field(default_factory=lambda: [0])
     """The bits of each label number; 0 is the empty label."""
+    registers: list[int] = field(init=False)
+    """Of the registers of the plan, those that are ever filled; the kernels know no others."""
+    columns: frozenset[int] = field(init=False)
+    """The columns of values that some step looks at."""
     indexes: list[int] = field(init=False)
     """Registers that some step compares for equality."""
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
@@ -72,10 +77,32 @@ class Table:
     _arrays: Tables | None = None
 
     def __post_init__(self) -> None:
-        self.indexes = self.determined.compiled.plan.equated()
+        plan = self.determined.compiled.plan
+        self.registers = list(range(plan.registers))
+        self.columns = frozenset(range(len(plan.columns)))
         self._prospects = prospects(self.determined.compiled, self.determined)
         if self._prospects is not None:
             self.determined.hopeless = self._prospects.hopeless
+            if plan.registers:
+                self._leave_out(plan, self._prospects)
+        equated = plan.equated()
+        self.indexes = [number for number, each in enumerate(self.registers) if each in equated]
+
+    def _leave_out(self, plan: Plan, ahead: Prospects) -> None:
+        """Leave out registers that are always empty, and columns that nobody looks at."""
+        acts = [plan.actions(label, future) for label, future in ahead.steps]
+        filled = {
+            register
+            for some in acts
+            for register, (act, _) in enumerate(some)
+            if act not in ("keep", "clear")
+        }
+        # With none at all, the kernel that looks at guards would not be asked.
+        self.registers = sorted(filled) or [0]
+        guards = [guard for label, _ in ahead.steps for guard in plan.guards(label)]
+        looked = {each.column for each in guards if each.register in {None, *filled}}
+        put = {some[register][1] for some in acts for register in filled}
+        self.columns = frozenset(looked | put)
 
     def fill(self, state: int, symbol: int, alphabet: list[int]) -> bool:
         """Work out a cell and, where symbols are few, the rest of its row.
@@ -113,7 +140,12 @@ class Table:
         self._steps.append((label, final, target))
         plan = self.determined.compiled.plan
         bits = self.labels[label]
-        guards = plan.guards(bits)
+        own = {register: number for number, register in enumerate(self.registers)}
+        guards = [
+            guard if guard.register is None else guard._replace(register=own[guard.register])
+            for guard in plan.guards(bits)
+            if guard.register is None or guard.register in own
+        ]
         # The guard that an index answers comes first: there the kernel looks for its column.
         guards.sort(key=lambda guard: guard.register is None or guard.sign != "=")
         self._guards += [
@@ -126,7 +158,8 @@ class Table:
             access = self.indexes.index(guards[0].register)
         self._access.append(access)
         acts = plan.actions(bits, self._future(target)) if plan.registers else []
-        self._actions.append([(_ACTS[act], column) for act, column in acts])
+        kept = [acts[register] for register in self.registers]
+        self._actions.append([(_ACTS[act], column) for act, column in kept])
 
     def label_of(self, bits: int) -> int:
         """Return the number of a label."""
@@ -156,7 +189,7 @@ class Table:
         cells = self._cells
         known = cells[1 : self.determined.size]
         steps = self._steps or [(0, False, NOTHING)]
-        registers = self.determined.compiled.plan.registers
+        registers = len(self.registers)
         indexed = np.zeros((len(cells), len(self.indexes)), np.bool_)
         for state, index in self._indexed:
             indexed[state, index] = True
