@@ -22,7 +22,7 @@ from ensue.automata.determine import START, Determined, Step
 from ensue.engine import fast, reading
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.runtime import evaluator
+from ensue.runtime import evaluator, extract
 from ensue.runtime.layout import DEAD, NOTHING, STAY
 from tests.equivalence.suite import first_failure, suite
 
@@ -592,12 +592,12 @@ def events_windows_count_the_events_of_other_keys(patch: Patch) -> None:
 
 @mutation
 def compaction_drops_the_right_side_of_unions(patch: Patch) -> None:
-    original = evaluator.mark
+    original = extract.mark
 
     def mark(graph: Any, *arguments: Any) -> Any:
         return original(graph._replace(right=np.full_like(graph.right, NOTHING)), *arguments)
 
-    patch.setattr(evaluator, "mark", mark)
+    patch.setattr(extract, "mark", mark)
 
 
 @mutation

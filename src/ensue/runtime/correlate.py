@@ -116,6 +116,7 @@ def correlate(
     counters: Array,
     hits: Hits,
     scratch: Scratch,
+    most: int,
     symbols: Array,
     values: Array,
     clocks: Array,
@@ -124,7 +125,6 @@ def correlate(
     begin: int,
     window: int,
     consume: int,
-    most: int,
 ) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
     keyed = keys.shape[0] > 0

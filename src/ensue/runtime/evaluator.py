@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ensue.runtime.evaluate import (
     CONSUME_PARTITION,
     evaluate,
 )
-from ensue.runtime.extract import gather, mark
+from ensue.runtime.extract import Marked, mark_below
 from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
@@ -65,17 +65,6 @@ _FEW = 16
 MOST_BYTES = 4 << 30
 
 MOST_CONFIGURATIONS = 10_000_000
-
-
-class _Marked(NamedTuple):
-    """What is alive below some roots."""
-
-    places: np.ndarray
-    """[node]: NOTHING, and once gathered its new place."""
-    new_starts: np.ndarray
-    """[start]: its new number."""
-    nodes: int
-    starts: int
 
 
 @dataclass(slots=True)
@@ -220,12 +209,12 @@ class Evaluator:
             counters,
             hits,
             self.moves,
+            self._crowd,
             symbols,
             values,
             clocks,
             keys,
             *read,
-            self._crowd,
         )
 
     def _grow_keys(self, keys: int) -> None:
@@ -331,31 +320,15 @@ class Evaluator:
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
         marked = self._mark(hits.root, hits.edge, hits.floor)
-        room = new_graph(marked.nodes, marked.starts)
-        graph = self._gather(marked, room)
+        graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
         roots, floors = marked.places[hits.root], marked.new_starts[hits.floor]
         return Segment(graph, hits._replace(root=roots, floor=floors), self.limit)
 
-    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> _Marked:
-        """Find what is alive below some roots."""
+    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> Marked:
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
-        places = np.full(nodes, NOTHING, np.int32)
-        new_starts = np.zeros(starts + 1, np.int32)
-        node_edges = np.zeros(nodes if self.within_keys else 0, np.int64)
-        needed = (roots, edges, floors, self.within_keys)
-        kept = mark(self.graph, nodes, *needed, places, node_edges, new_starts)
-        return _Marked(places, new_starts, *kept)
-
-    def _gather(self, marked: _Marked, into: Graph) -> Graph:
-        """Copy what is alive, to the same graph or to another."""
-        nodes = int(self.counters[NODES])
-        count = gather(self.graph, nodes, marked.places, marked.new_starts, into)
-        whole = into._replace(
-            start_position=into.start_position[: marked.starts],
-            start_clock=into.start_clock[: marked.starts],
+        return mark_below(
+            self.graph, nodes, starts, roots, edges, floors, within_keys=self.within_keys
         )
-        nodes_only = ("label", "left", "right", "position", "start")
-        return whole._replace(**{name: getattr(into, name)[:count] for name in nodes_only})
 
     def compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
@@ -372,7 +345,7 @@ class Evaluator:
         live, keys, edges = live[alive], keys[alive], edges[alive]
         floors = np.full(len(live), floor, np.int32)
         marked = self._mark(slots.root[live], edges, floors)
-        graph = self._gather(marked, self.graph)
+        graph = marked.gathered(self.graph, self.graph)
         roots = marked.places[slots.root[live]]
         self.counters[NODES] = len(graph.label)
         self.counters[STARTS] = len(graph.start_clock)

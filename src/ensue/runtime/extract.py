@@ -11,6 +11,10 @@ has one number: while marking the first start that some root needs below it, the
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from ensue.runtime.jit import borrowing_kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
@@ -105,3 +109,39 @@ def gather(graph: Graph, nodes: int, places: Array, new_starts: Array, into: Gra
         places[node] = count
         count += 1
     return count
+
+
+class Marked(NamedTuple):
+    """What is alive below some roots."""
+
+    places: np.ndarray
+    """[node]: NOTHING, and once gathered its new place."""
+    new_starts: np.ndarray
+    """[start]: its new number."""
+    nodes: int
+    starts: int
+
+    def gathered(self, graph: Graph, into: Graph) -> Graph:
+        """Copy what is alive, to the same graph or to another that has room."""
+        count = gather(graph, len(self.places), self.places, self.new_starts, into)
+        nodes, starts = slice(count), slice(self.starts)
+        return Graph(*(each[nodes] for each in into[:5]), *(each[starts] for each in into[5:]))
+
+
+def mark_below(
+    graph: Graph,
+    nodes: int,
+    starts: int,
+    roots: np.ndarray,
+    edges: np.ndarray,
+    floors: np.ndarray,
+    *,
+    within_keys: bool,
+) -> Marked:
+    """Find what is alive below some roots; `within_keys`: clocks are numbers within keys."""
+    places = np.full(nodes, NOTHING, np.int32)
+    new_starts = np.zeros(starts + 1, np.int32)
+    node_edges = np.zeros(nodes if within_keys else 0, np.int64)
+    needed = (roots, edges, floors, within_keys)
+    kept = mark(graph, nodes, *needed, places, node_edges, new_starts)
+    return Marked(places, new_starts, *kept)
