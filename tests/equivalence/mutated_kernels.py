@@ -28,10 +28,10 @@ def none(patch: Patch) -> None:
 
 
 def unions_are_not_ordered(patch: Patch) -> None:
-    def join(graph: Any, counters: Any, a: int, b: int) -> int:
-        if graph.start[a] > graph.start[b]:
-            a, b = b, a
-        node: int = evaluation.add_node(graph, counters, UNION, a, b, 0, graph.start[a])
+    def join(graph: Any, counters: Any, a: int, from_a: int, b: int, from_b: int) -> int:
+        if from_a > from_b:
+            a, from_a, b = b, from_b, a
+        node: int = evaluation.add_node(graph, counters, UNION, a, b, 0, from_a)
         return node
 
     patch.setattr(evaluation, "join", join)
@@ -40,16 +40,16 @@ def unions_are_not_ordered(patch: Patch) -> None:
 def unions_know_the_earliest_start(patch: Patch) -> None:
     original = evaluation.join
 
-    def join(graph: Any, counters: Any, a: int, b: int) -> int:
-        node: int = original(graph, counters, a, b)
-        graph.start[node] = min(graph.start[a], graph.start[b])
+    def join(graph: Any, counters: Any, a: int, from_a: int, b: int, from_b: int) -> int:
+        node: int = original(graph, counters, a, from_a, b, from_b)
+        graph.start[node] = min(from_a, from_b)
         return node
 
     patch.setattr(evaluation, "join", join)
 
 
 def unions_forget_their_right_side(patch: Patch) -> None:
-    patch.setattr(evaluation, "join", lambda graph, counters, a, b: a)
+    patch.setattr(evaluation, "join", lambda graph, counters, a, from_a, b, from_b: a)
 
 
 def outputs_forget_where_they_are(patch: Patch) -> None:
@@ -112,7 +112,10 @@ def compaction_indexes_what_was_there_before(patch: Patch) -> None:
 
 
 def a_merge_forgets_what_was_there(patch: Patch) -> None:
-    patch.setattr(correlation, "join", lambda graph, counters, a, b: b)
+    def add_runs(graph: Any, slots: Any, counters: Any, slot: int, node: int, *_: int) -> None:
+        slots.root[slot], slots.start[slot] = node, graph.start[node]
+
+    patch.setattr(correlation, "add_runs", add_runs)
 
 
 def guards_are_not_asked(patch: Patch) -> None:
