@@ -14,7 +14,7 @@ from bench.tables import Column, Group, Row, Target, at_least, at_most
 _TOTALS = {"S3": sequence, "SELL;(BUY OR SELL)+;SELL": unfiltered}
 _SECONDS = (10, 100, 400)
 _TRENDS, _PLAIN, _COMPUTED = "Q16", "S3, listed", "S3, listed, with two computed columns"
-_FILTERED, _PRUNED = "b[volume >= 8000], listed", "Y[min(b.volume) >= 8000], listed"
+_FILTERED, _PRUNED = "volumes of 8,000, listed", "a least volume of 8,000, listed"
 
 
 def _counted(query: str) -> str:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
 import ensue
@@ -21,7 +22,7 @@ from ensue.engine.evaluation import find_matches
 from ensue.engine.stream import Options
 from ensue.runtime import count as counting
 from ensue.runtime import paths, prune
-from ensue.runtime.layout import NOTHING
+from ensue.runtime.layout import NOTHING, UNION
 from tests.equivalence.suite import stream
 
 Patch = pytest.MonkeyPatch
@@ -123,12 +124,11 @@ def none(patch: Patch) -> None:
 
 
 def _steps(change: Callable[..., None]) -> Callable[[Patch], None]:
-    """Mutate what one more event adds to the runs of a set, on the automaton and on the graph."""
+    """Mutate what one more event adds to the runs of a set."""
 
     def apply(patch: Patch) -> None:
-        for module in (counting, paths):
-            original = module.add_step
-            patch.setattr(module, "add_step", lambda *given, o=original: change(o, *given))
+        original = counting.add_step
+        patch.setattr(counting, "add_step", lambda *given: change(original, *given))
 
     return apply
 
@@ -193,13 +193,27 @@ def the_turn_keeps_one_start_only(patch: Patch) -> None:
     patch.setattr(counting, "turn", turn)
 
 
+def the_graph_adds_no_values(patch: Patch) -> None:
+    patch.setattr(paths, "add_event", lambda *_: None)
+
+
+def the_graph_adds_the_values_of_another_event(patch: Patch) -> None:
+    original = paths.add_event
+    patch.setattr(paths, "add_event", lambda *given: original(*given[:-1], 0))
+
+
+def what_the_window_cuts_is_not_cleared(patch: Patch) -> None:
+    patch.setattr(paths, "clear_row", lambda *_: None)
+
+
 def a_union_adds_one_side_only(patch: Patch) -> None:
-    original = paths.add_below
+    original = paths.weigh_paths
 
-    def below(graph: Any, *rest: Any) -> None:
-        original(graph._replace(right=graph.left), *rest)
+    def weigh(graph: Any, *rest: Any) -> None:
+        right = np.where(graph.label == UNION, graph.left, graph.right)
+        original(graph._replace(right=right), *rest)
 
-    patch.setattr(paths, "add_below", below)
+    patch.setattr(paths, "weigh_paths", weigh)
 
 
 def paths_beyond_the_window_are_added(patch: Patch) -> None:
@@ -295,6 +309,9 @@ MUTATIONS: dict[str, Callable[[Patch], None]] = {
     "a product forgets the sums of its left side": a_product_forgets_the_sums_of_its_left_side,
     "a product forgets bounds": a_product_forgets_bounds,
     "the turn keeps one start only": the_turn_keeps_one_start_only,
+    "the graph adds no values": the_graph_adds_no_values,
+    "the graph adds the values of another event": the_graph_adds_the_values_of_another_event,
+    "what the window cuts is not cleared": what_the_window_cuts_is_not_cleared,
     "a union adds one side only": a_union_adds_one_side_only,
     "paths beyond the window are added": paths_beyond_the_window_are_added,
     "aggregates read NULLs": aggregates_read_nulls,

@@ -19,5 +19,5 @@ def test_mutations_of_totals_are_noticed() -> None:
     assert run.returncode == 0, run.stderr
     noticed = json.loads(run.stdout)
     assert noticed.pop("none") is None
-    assert len(noticed) >= 14
+    assert len(noticed) >= 17
     assert all(noticed.values()), noticed

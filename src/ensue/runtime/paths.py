@@ -12,33 +12,82 @@ from typing import Any
 import numpy as np
 
 from ensue.runtime import weights as of_weights
-from ensue.runtime.jit import kernel
+from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph, Hits
 from ensue.runtime.weights import (
+    NONE,
     Binds,
     Values,
     Weights,
-    add_row,
-    add_step,
-    copy_row,
     new_weights,
-    set_number,
     uncompiled,
 )
 
+OUTSIDE, INSIDE, CUT = range(3)
 
-@kernel
-def add_below(
-    graph: Graph, node: int, binds: Binds, values: Values, rows: Array, weights: Weights
+
+@helper
+def clear_row(whole: Array, real: Array, least: Array, at: int) -> None:
+    """Write the weight of no runs."""
+    for term in range(whole.shape[1]):
+        whole[at, term] = 0
+    for term in range(real.shape[1]):
+        real[at, term] = 0.0
+    for term in range(least.shape[1]):
+        least[at, term] = NONE
+
+
+@helper
+def add_row(
+    whole: Array,
+    real: Array,
+    least: Array,
+    at: int,
+    more_whole: Array,
+    more_real: Array,
+    more_least: Array,
+    a: int,
 ) -> None:
-    """Work out the weight of a node from those of its children."""
-    set_number(weights, node, 0)
-    left = graph.left[node]
-    if graph.label[node] == UNION:
-        add_row(weights, node, left)
-        add_row(weights, node, graph.right[node])
-    else:
-        add_step(weights, node, left, binds, graph.label[node], values, rows[node])
+    """Add the runs of one set to another."""
+    for term in range(whole.shape[1]):
+        whole[at, term] += more_whole[a, term]
+    for term in range(real.shape[1]):
+        real[at, term] += more_real[a, term]
+    for term in range(least.shape[1]):
+        least[at, term] = min(least[at, term], more_least[a, term])
+
+
+@helper
+def add_event(
+    whole: Array,
+    real: Array,
+    least: Array,
+    at: int,
+    binds: Binds,
+    label: int,
+    values: Values,
+    row: int,
+) -> None:
+    """Let the runs of a set read one more event."""
+    for term in range(1, whole.shape[1]):
+        if binds.whole[label, term]:
+            whole[at, term] += whole[at, 0] * values.whole[row, term]
+    for term in range(1, real.shape[1]):
+        if binds.real[label, term]:
+            real[at, term] += real[at, 0] * values.real[row, term]
+    for term in range(least.shape[1]):
+        if binds.least[label, term]:
+            least[at, term] = min(least[at, term], values.least[row, term])
+
+
+@helper
+def place(first: int, last: int, clocks: Array, edge: int, floor: int) -> int:
+    """Tell where starts, from the first to the last, are: before a window, inside, or both."""
+    if first >= floor and clocks[first] >= edge:
+        return INSIDE
+    if last < floor or clocks[last] < edge:
+        return OUTSIDE
+    return CUT
 
 
 @kernel
@@ -61,49 +110,72 @@ def weigh_paths(
         whole: room for the weights of all paths below each node.
         cut: room for those of the paths inside the window at hand.
     """
-    nodes = graph.label.shape[0]
+    # Tuples are taken apart before the loops: in them, each access would count references.
+    labels, lefts, rights, _, starts, _, clocks = graph
+    all_w, all_r, all_l = whole
+    cut_w, cut_r, cut_l = cut
+    ends_w, ends_r, ends_l = found
+    nodes = labels.shape[0]
     earliest = np.zeros(nodes, np.int32)
     for node in range(nodes):
-        earliest[node] = graph.start[node]
-        if graph.label[node] == 0:
-            set_number(whole, node, 1)
+        label = labels[node]
+        earliest[node] = starts[node]
+        if label == 0:
+            all_w[node, 0] = 1
+            all_r[node, 0] = 1.0
             continue
         for side in range(2):
-            child = graph.left[node] if side == 0 else graph.right[node]
+            child = lefts[node] if side == 0 else rights[node]
             if child != NOTHING:
                 earliest[node] = min(earliest[node], earliest[child])
-        add_below(graph, node, binds, values, rows, whole)
+                add_row(all_w, all_r, all_l, node, all_w, all_r, all_l, child)
+        if label != UNION:
+            add_event(all_w, all_r, all_l, node, binds, label, values, rows[node])
     seen = np.full(nodes, NOTHING, np.int64)
     stack = np.zeros(2 * nodes + 2, np.int64)
     for hit in range(roots.shape[0]):
         edge = edges[hit]
         floor = floors[hit]
-        stack[0] = roots[hit]
-        depth = 1
+        root = roots[hit]
+        where = place(earliest[root], starts[root], clocks, edge, floor)
+        depth = 0
+        if where == INSIDE:
+            add_row(ends_w, ends_r, ends_l, hit, all_w, all_r, all_l, root)
+        elif where == CUT:
+            stack[0] = root
+            depth = 1
         while depth > 0:
             depth -= 1
             top = stack[depth]
             node = top if top >= 0 else -top - 1
-            if top >= 0 and seen[node] == hit:
-                continue
-            seen[node] = hit
-            first = earliest[node]
-            last = graph.start[node]
-            if first >= floor and graph.start_clock[first] >= edge:
-                copy_row(cut, node, whole, node)
-            elif last < floor or graph.start_clock[last] < edge:
-                set_number(cut, node, 0)
-            elif top >= 0:
+            if top >= 0:
+                if seen[node] == hit:
+                    continue
+                seen[node] = hit
                 stack[depth] = -node - 1
                 depth += 1
                 for side in range(2):
-                    child = graph.left[node] if side == 0 else graph.right[node]
-                    if child != NOTHING:
-                        stack[depth] = child
-                        depth += 1
-            else:
-                add_below(graph, node, binds, values, rows, cut)
-        copy_row(found, hit, cut, roots[hit])
+                    child = lefts[node] if side == 0 else rights[node]
+                    if child != NOTHING and seen[child] != hit:
+                        where = place(earliest[child], starts[child], clocks, edge, floor)
+                        if where == CUT:
+                            stack[depth] = child
+                            depth += 1
+                continue
+            clear_row(cut_w, cut_r, cut_l, node)
+            for side in range(2):
+                child = lefts[node] if side == 0 else rights[node]
+                if child == NOTHING:
+                    continue
+                where = place(earliest[child], starts[child], clocks, edge, floor)
+                if where == INSIDE:
+                    add_row(cut_w, cut_r, cut_l, node, all_w, all_r, all_l, child)
+                elif where == CUT:
+                    add_row(cut_w, cut_r, cut_l, node, cut_w, cut_r, cut_l, child)
+            if labels[node] != UNION:
+                add_event(cut_w, cut_r, cut_l, node, binds, labels[node], values, rows[node])
+            if node == root:
+                add_row(ends_w, ends_r, ends_l, hit, cut_w, cut_r, cut_l, root)
 
 
 def weigh(

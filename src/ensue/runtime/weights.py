@@ -118,17 +118,6 @@ def copy_row(a: Any, i: int, b: Any, j: int) -> None:
 
 
 @kernel
-def add_row(weights: Weights, at: int, a: int) -> None:
-    """Add the runs of one set to another."""
-    for term in range(weights.whole.shape[1]):
-        weights.whole[at, term] += weights.whole[a, term]
-    for term in range(weights.real.shape[1]):
-        weights.real[at, term] += weights.real[a, term]
-    for term in range(weights.least.shape[1]):
-        weights.least[at, term] = min(weights.least[at, term], weights.least[a, term])
-
-
-@kernel
 def add_product(weights: Weights, at: int, a: int, b: int) -> None:
     """Add the runs of one set, each going on as every run of another."""
     whole, real, least = weights
