@@ -29,6 +29,7 @@ Patch = pytest.MonkeyPatch
 
 TOTALS = "count(*) AS n, sum(b.v) AS s, avg(b.v) AS a, min(b.v) AS l, max(b.v) AS h"
 CASES = (
+    (TOTALS, "(A AS a ; B AS b) FILTER a.v < b.v WITHIN 4 EVENTS", "A1 A1 A1 B2 B2 B2 B2"),
     (TOTALS, "A ; (B AS b)+ ; C", "A B1 B2 A B3 C B5 C"),
     (TOTALS, "A ; (B AS b)+ ; C WITHIN 4 EVENTS", "A B1 A B2 B C A B4 B0 C B1 C A B2 C A B7 B8 C"),
     (TOTALS, "(A OR B AS b)+ WITHIN 2 EVENTS", "A B1 B2 A B3 B B1 A B2 B2 A"),
