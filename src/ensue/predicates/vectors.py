@@ -141,6 +141,8 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
     if not pa.types.is_dictionary(column.type) or column.num_chunks != 1 or column.null_count:
         return cast(list[Any], column.to_pylist())
     chunk = column.chunk(0)
+    if len(chunk.dictionary) <= len(column):  # it was made for these rows, and comes once
+        return cast(list[Any], column.to_pylist())
     known = _known(chunk.dictionary).plain
     return [known[index] for index in chunk.indices.to_pylist()]
 
