@@ -76,8 +76,8 @@ class _Run(NamedTuple):
     """The most bytes that were resident."""
     early: int
     late: int
-    """The bytes that were resident after a fifth of the time, and in the end, on the average of
-    some moments: each batch comes and goes."""
+    """The bytes that were resident in the middle of the time and in its last fifth, on the average
+    of some moments: each batch comes and goes."""
 
 
 def _run(path: Path, lab: Lab) -> _Run:
@@ -104,7 +104,7 @@ def _run(path: Path, lab: Lab) -> _Run:
         last[0][:200] if process.returncode else "",
         seconds,
         peak,
-        sum(resident[fifth : 2 * fifth]) // fifth,
+        sum(resident[2 * fifth : 3 * fifth]) // fifth,
         sum(resident[-fifth:]) // fifth,
     )
 
@@ -115,7 +115,7 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
         return []  # of a short run most is the start of the process
     what = f"ensue run on a Parquet file of {large['events'] // MILLION}M events"
     grows = large["late"] / large["early"] if large.get("early") else None
-    resident = f"{what}: memory in the end to that after a fifth of the time"
+    resident = f"{what}: memory in the end to that in the middle"
     return [
         at_least(what, 5e6, large.get("rate"), "rate", "events/s"),
         at_most(resident, 1.1, grows, "number", "times"),
@@ -131,7 +131,7 @@ GROUP = Group(
         Column("file", "file", "bytes"),
         Column("seconds", "time", "seconds"),
         Column("rate", "events/s", "rate"),
-        Column("early", "memory after a fifth", "bytes"),
+        Column("early", "memory in the middle", "bytes"),
         Column("late", "in the end", "bytes"),
         Column("peak", "at most", "bytes"),
     ),
