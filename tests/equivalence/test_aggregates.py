@@ -203,3 +203,18 @@ def test_filters_on_aggregates_matter() -> None:
     look()
     assert len(seen) > 30
     assert sum(seen) >= len(seen) / 2
+
+
+@settings(max_examples=MANY // 20)
+@given(st.one_of(aggregated(), pairs(NESTED)), st.data())
+def test_aggregates_resumed_eq_uninterrupted(pair: Pair, data: st.DataObject) -> None:
+    ready = compiled(pair.query)
+    if ready is None or not pair.rows:
+        return
+    table = pa.Table.from_pylist(pair.rows, SCHEMA)
+    cut = data.draw(st.integers(0, len(pair.rows)))
+    session = ready.open()
+    before = found(session.push(table.slice(0, cut)))
+    session = ready.resume(session.snapshot())
+    after = found(session.push(table.slice(cut))) + found(session.finish())
+    assert before + after == found(ready.run(table))

@@ -181,7 +181,7 @@ class Enumerated:
         count = 0
         ended, listed = -1, 0
         for segment in self.segments:
-            for listing in segment.listings(self.bounds and self.bounds(segment)):
+            for listing in segment.listings(bounds=self.bounds and self.bounds(segment)):
                 count += len(listing.start)
                 if self.most is not None:
                     ends, counts = np.unique(listing.end, return_counts=True)

@@ -156,7 +156,7 @@ class Segment:
         return total
 
     def listings(
-        self, bounds: Bounds | None = None, at_once: int = _MATCHES_AT_ONCE
+        self, at_once: int = _MATCHES_AT_ONCE, bounds: Bounds | None = None
     ) -> Iterator[Listing]:
         """List the matches, some at a time; memory does not grow with their number.
 
