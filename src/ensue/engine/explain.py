@@ -8,6 +8,7 @@ from ensue.analysis.types import Type
 from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
+from ensue.engine.as_partition import equal_attribute
 from ensue.engine.chain import take_off
 from ensue.engine.explain_totals import ON_GRAPH, aggregates, listing_cost, why_listed
 from ensue.errors import EnsueError
@@ -54,6 +55,9 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     operators = take_off(formula)[1]
     drawing = draw(compiled)
     conditions = "" if is_unary(formula) else _conditions(compiled, formula)
+    equal = None if not conditions else equal_attribute(bound, formula)
+    if equal is not None:
+        conditions += "\n" + _AS_PARTITION.format(equal)
     between = [("conditions", conditions)] if conditions else []
     computed = aggregates(compiled, operators)
     cost = _cost(bound, drawing, compiled)
@@ -111,6 +115,10 @@ def _conditions(compiled: Compiled, formula: Formula) -> str:
     return "\n".join(lines)
 
 
+_AS_PARTITION = (
+    "all events have one {0}, so PARTITION BY [{0}] would find the same; by the index an event "
+    "meets no other {0} either"
+)
 _ONE_EVENT = "a predicate, because its variables are bound to one event"
 _HASH = "hash index; an event finds its partners in a time that does not grow with the window"
 _SCAN = "scan; an event is compared with each different value that is remembered in the window"
