@@ -1,7 +1,7 @@
 """Ordered conditions: looking at every register content, or only at those that a search finds.
 
-A prototype of both ways, without the rest of the engine. Every event brings a new content in place of
-the oldest, and asks for all contents below some value. For each of them the engine has to make two
+A prototype of both ways, without the rest of the engine. Every event brings a new content in place
+of the oldest, and asks for all contents below some value. For each the engine has to make two
 nodes of the match graph; here two numbers are written. The scan follows a list through the slots,
 as the engine does; the other way keeps contents sorted, finds the last one that holds by
 bisection, and moves what lies between an old and a new one.
