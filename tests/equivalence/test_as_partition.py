@@ -10,7 +10,6 @@ from hypothesis import event, given, settings
 import ensue
 from ensue.analysis.variables import Variables
 from ensue.language import tree
-from ensue.language.printer import format_query
 from tests.equivalence.test_engine import MANY, compiled, found, run
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, word
@@ -88,18 +87,3 @@ def test_what_sees_other_events_tells_them_apart(pattern: str, window: str, word
 def test_a_chain_of_equalities_over_all_events_is_noticed(pattern: str, same: bool) -> None:
     told = ensue.compile(f"SELECT * FROM S WHERE {pattern}").explain()
     assert ("PARTITION BY [k] would find the same" in told) is same
-
-
-def test_printed_queries_are_those_that_are_meant() -> None:
-    query = tree.Query(
-        (),
-        tree.Selection(None, True, (), ()),
-        (word("S"),),
-        tree.Sequence((tree.Event(word("A")), tree.Event(word("B"))), contiguous=False),
-        (),
-        None,
-        None,
-        None,
-        None,
-    )
-    assert "(A ; B) PARTITION BY [A.k, B.k]" in format_query(covered(query)).replace("\n", " ")
