@@ -58,6 +58,14 @@ def test_positions_forget_variables(spark: SparkSession) -> None:
     assert [each.id for each in row.events] == [0, 1]
 
 
+def test_names_that_differ_in_their_case_alone_become_two_columns(spark: SparkSession) -> None:
+    text = "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 5 [ts]"
+    table = rows_of(("A", "p", 1), ("B", "p", 3))
+    found = recognize(frame_of(spark, table), text, time="ts")
+    assert [each for each in found.columns if each.lower()[0] in "ab"] == ["A", "a_", "B", "b_"]
+    assert [each.id for each in found.collect()[0]["b_"]] == [1]
+
+
 def test_computed_events_and_columns_come_along(spark: SparkSession) -> None:
     text = """SELECT y[id], Z, max(x.v) AS top FROM S
         WHERE (A AS x+ ; B AS y) AGGREGATE Z[n = count(x.v), s = sum(x.w)] WITHIN 5 [ts]""".replace(
@@ -223,6 +231,9 @@ def test_what_is_wrong_with_a_query_is_said_before_a_job(spark: SparkSession) ->
             frame.withColumn("at", F.expr("timestamp_seconds(ts)")),
             {"a": AB, "b": "SELECT * FROM S WHERE A WITHIN 1 HOURS [at]"},
         )
+    spelt = {"a": "SELECT x FROM S WHERE A AS x", "b": "SELECT X FROM S WHERE B AS X"}
+    with pytest.raises(EventError, match="'x' and 'X', which are one to Spark"):
+        recognize(frame, spelt, time="ts")
     with pytest.raises(ValueError, match="no query"):
         recognize(frame, {}, time="ts")
 

@@ -18,6 +18,14 @@ def joined(schemas: Iterable[pa.Schema]) -> pa.Schema:
     for each in (column for schema in schemas for column in schema):
         known = fields.get(each.name)
         fields[each.name] = each.type if known is None else _both(each.name, known, each.type)
+    spelt: dict[str, str] = {}
+    for name in fields:
+        other = spelt.setdefault(name.lower(), name)
+        if other != name:
+            raise EventError(
+                f"the queries give the columns '{other}' and '{name}', which are one to Spark; "
+                "spell them alike, or recognize the queries one by one"
+            )
     return pa.schema(list(fields.items()))
 
 

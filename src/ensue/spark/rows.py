@@ -25,13 +25,18 @@ EVENTS = "events"
 
 
 def schema_of(program: Program) -> pa.Schema:
-    """Return the columns of a query's rows: partition attributes first, then what was found."""
+    """Return the columns of a query's rows: partition attributes first, then what was found.
+
+    Names that differ in their case alone are one name to Spark.
+    """
     shape, columns = program.shape, program.columns
     fields: dict[str, pa.DataType] = {}
+    taken: set[str] = set()
 
     def add(name: str, kind: pa.DataType) -> None:
-        while name in fields:
+        while name.lower() in taken:
             name += "_"
+        taken.add(name.lower())
         fields[name] = kind
 
     for path in shape.partition:
