@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
 from ensue.runtime import correlate as correlation
 from ensue.runtime import enumerate as listing
 from ensue.runtime import evaluate as evaluation
-from ensue.runtime import evaluator, index
+from ensue.runtime import evaluator, index, segment
 from ensue.runtime.layout import NOTHING, UNION
 from tests.equivalence.suite import first_failure, related_suite, suite
 
@@ -63,18 +64,24 @@ def outputs_forget_where_they_are(patch: Patch) -> None:
     )
 
 
+def _packed_otherwise(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Let enumeration see other clocks on the right side of unions."""
+    original = listing.pack
+
+    def pack(graph: Any) -> Any:
+        packed = original(graph)
+        packed[:, 2] = change(packed[:, 2])
+        return packed
+
+    patch.setattr(segment, "pack", pack)
+
+
 def enumeration_ignores_the_window(patch: Patch) -> None:
-    patch.setattr(listing, "alive", lambda graph, node, edge, floor: True)
+    _packed_otherwise(patch, lambda clocks: np.iinfo(np.int64).max)
 
 
 def enumeration_takes_the_edge_for_outside(patch: Patch) -> None:
-    patch.setattr(
-        listing,
-        "alive",
-        lambda graph, node, edge, floor: (
-            graph.start[node] >= floor and graph.start_clock[graph.start[node]] > edge
-        ),
-    )
+    _packed_otherwise(patch, lambda clocks: clocks - 1)
 
 
 # --- configurations with registers -----------------------------------------------------------
