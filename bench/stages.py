@@ -31,7 +31,7 @@ _STAGES = {
         "ensue.engine.lane:shape_of",
         "ensue.engine.program:compiled",
     ],
-    "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:_strings"],
+    "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:read_streams"],
     "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.settle"],
     "automaton": [
         "ensue.runtime.evaluator:Table.fill",
