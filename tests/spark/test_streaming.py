@@ -229,3 +229,31 @@ def test_the_watermark_may_be_the_frames_own_and_totals_come_out(
         expected = [(row.partition["g"], row["n"], row["s"]) for row in run(name)]
         assert expected
         assert of(name, "g", "n", "s") == sorted(expected)
+
+
+def test_the_rate_source_with_a_processing_time_trigger(spark: SparkSession) -> None:
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 30).load()
+    events = rate.selectExpr(
+        "IF(value DIV 3 % 2 = 0, 'A', 'B') AS type", "value % 3 AS k", "value", "timestamp AS ts"
+    )
+    text = """SELECT STRICT x[value], y[value] FROM S WHERE A AS x ; B AS y
+        PARTITION BY [k] WITHIN 1 HOURS [ts]"""
+    query = (
+        recognize(events, text, lateness="0 seconds", tasks=2)
+        .writeStream.format("memory")
+        .queryName("of_rate")
+        .trigger(processingTime="500 milliseconds")
+        .start()
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while spark.table("of_rate").count() < 9:
+            assert query.exception() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+    finally:
+        query.stop()
+    found = sorted((row.x[0].value, row.y[0].value) for row in spark.table("of_rate").collect())
+    # In each key A and B take turns, and all pairs so far are there.
+    firsts = [6 * (n // 3) + n % 3 for n in range(len(found))]
+    assert found == [(first, first + 3) for first in firsts]
