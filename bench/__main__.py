@@ -115,7 +115,8 @@ def main() -> None:
     if not asked.docs:
         run(asked.names or NAMES, asked.quick, path)
         return
-    kept = results.load(path)
+    # Where there is no full run of a group, a quick one has to do.
+    kept = {**results.load(results.path_of(True)), **results.load(path)}
     if not kept:
         parser.error("no results yet; run the benchmarks first")
     for name in page.rewrite(GROUPS, kept):
