@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+from tests.equivalence.mutations import noticed_by
 
 
 def test_mutations_of_totals_are_noticed() -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.equivalence.mutated_totals"],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    noticed = json.loads(run.stdout)
+    noticed = noticed_by("tests.equivalence.mutated_totals")
     assert noticed.pop("none") is None
     assert len(noticed) >= 17
     assert all(noticed.values()), noticed

@@ -17,6 +17,7 @@ all states that a rival, or a forbidden match, can be in.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -98,14 +99,15 @@ class Nothing:
         return ()
 
 
-class _Mapped:
+class _Mapped(ABC):
     """Moves whose label is changed, or that are dropped (None)."""
 
     __slots__ = ()
     inner: Machine
 
+    @abstractmethod
     def change(self, label: int, holds: Holds) -> int | None:
-        raise NotImplementedError
+        """Return what becomes of a label; None: its move is dropped."""
 
     @property
     def nullable(self) -> bool:
