@@ -22,7 +22,7 @@ from ensue.engine.evaluation import find_matches
 from ensue.engine.stream import Options
 from ensue.runtime import count as counting
 from ensue.runtime import paths, prune
-from ensue.runtime.layout import NOTHING, UNION
+from ensue.runtime.layout import FOREVER, NOTHING, UNION
 from tests.equivalence.suite import stream
 
 Patch = pytest.MonkeyPatch
@@ -184,7 +184,7 @@ def the_turn_keeps_one_start_only(patch: Patch) -> None:
     original = counting.turn
 
     def turn(*given: Any) -> Any:
-        runs, key = given[4], given[-1]
+        runs, key = given[4], given[7]
         found = original(*given)
         front = runs.front[key]
         if found[0] < 0 and front >= 0:
@@ -192,6 +192,11 @@ def the_turn_keeps_one_start_only(patch: Patch) -> None:
         return found
 
     patch.setattr(counting, "turn", turn)
+
+
+def the_turn_keeps_what_has_left_the_window(patch: Patch) -> None:
+    original = counting.turn
+    patch.setattr(counting, "turn", lambda *given: original(*given[:-1], FOREVER))
 
 
 def the_graph_adds_no_values(patch: Patch) -> None:
@@ -310,6 +315,7 @@ MUTATIONS: dict[str, Callable[[Patch], None]] = {
     "a product forgets the sums of its left side": a_product_forgets_the_sums_of_its_left_side,
     "a product forgets bounds": a_product_forgets_bounds,
     "the turn keeps one start only": the_turn_keeps_one_start_only,
+    "the turn keeps what has left the window": the_turn_keeps_what_has_left_the_window,
     "the graph adds no values": the_graph_adds_no_values,
     "the graph adds the values of another event": the_graph_adds_the_values_of_another_event,
     "what the window cuts is not cleared": what_the_window_cuts_is_not_cleared,

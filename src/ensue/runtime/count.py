@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.runtime.jit import kernel
+from ensue.runtime.jit import borrowing_kernel, helper
 from ensue.runtime.layout import (
     DONE,
     FULL,
@@ -142,7 +142,7 @@ def new_counted(count: int, like: Values, *, exact: bool) -> Counted:
     )
 
 
-@kernel
+@helper
 def take_pair(pairs: Pairs, counters: Array, state: int, after: int) -> int:
     """Return a new pair without runs."""
     pair: int = counters[FREE_PAIR]
@@ -157,7 +157,7 @@ def take_pair(pairs: Pairs, counters: Array, state: int, after: int) -> int:
     return pair
 
 
-@kernel
+@helper
 def take_node(nodes: Nodes, counters: Array, number: int, clock: int, after: int) -> int:
     """Return a new node."""
     node: int = counters[FREE_NODE]
@@ -173,7 +173,14 @@ def take_node(nodes: Nodes, counters: Array, number: int, clock: int, after: int
     return node
 
 
-@kernel
+@helper
+def free_node(nodes: Nodes, counters: Array, node: int) -> None:
+    """Give back a node."""
+    nodes.next[node] = counters[FREE_NODE]
+    counters[FREE_NODE] = node
+
+
+@helper
 def drop_pairs(pairs: Pairs, counters: Array, head: int) -> None:
     """Give back all pairs of a vector."""
     while head != NOTHING:
@@ -183,18 +190,17 @@ def drop_pairs(pairs: Pairs, counters: Array, head: int) -> None:
         head = after
 
 
-@kernel
+@borrowing_kernel
 def drop_nodes(pairs: Pairs, nodes: Nodes, counters: Array, head: int) -> None:
     """Give back all nodes of a list, and their vectors."""
     while head != NOTHING:
         after = nodes.next[head]
         drop_pairs(pairs, counters, nodes.vector[head])
-        nodes.next[head] = counters[FREE_NODE]
-        counters[FREE_NODE] = head
+        free_node(nodes, counters, head)
         head = after
 
 
-@kernel
+@borrowing_kernel
 def clear(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int) -> None:
     """Forget all runs of a key."""
     drop_pairs(pairs, counters, runs.forward[key])
@@ -207,7 +213,7 @@ def clear(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int) -> 
     runs.back[key] = NOTHING
 
 
-@kernel
+@borrowing_kernel
 def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int, now: int) -> None:
     """Forget the keys whose last start has left the window or was consumed."""
     for key in range(runs.forward.shape[0]):
@@ -217,7 +223,7 @@ def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int,
                 clear(pairs, nodes, runs, counters, key)
 
 
-@kernel
+@helper
 def steps_of(tables: Tables, pairs: Pairs, head: int, symbol: int) -> tuple[int, int]:
     """Return how many steps a vector takes at a symbol (-1: none moves), and an unknown state."""
     steps = -1
@@ -234,7 +240,7 @@ def steps_of(tables: Tables, pairs: Pairs, head: int, symbol: int) -> tuple[int,
     return steps, missing
 
 
-@kernel
+@helper
 def advance(
     tables: Tables,
     binds: Binds,
@@ -291,7 +297,7 @@ def advance(
     return kept
 
 
-@kernel
+@borrowing_kernel
 def reach(tables: Tables, scratch: Scratch) -> int:
     """Number the start and the states that the symbols at hand lead to; return how many."""
     scratch.states[0] = 0
@@ -314,7 +320,7 @@ def reach(tables: Tables, scratch: Scratch) -> int:
     return reached
 
 
-@kernel
+@borrowing_kernel
 def turn(
     tables: Tables,
     binds: Binds,
@@ -324,12 +330,13 @@ def turn(
     counters: Array,
     scratch: Scratch,
     key: int,
+    edge: int,
 ) -> tuple[int, int]:
     """Turn the back of a key over to be its front; return what there is no room for, or (-1, 0).
 
-    The last event comes first. The scratch has a row for every state that matters, with the runs
-    from there to the turn, and room for a second one; the row of the start has the runs from all
-    starts so far. Columns are the states that runs are in now.
+    The last event comes first, and none before the window's edge. The scratch has a row for every
+    state that matters, with the runs from there to the turn, and room for a second one; the row of
+    the start has the runs from all starts so far. Columns are the states that runs are in now.
     """
     for state in range(scratch.local.shape[0]):
         scratch.local[state] = NOTHING
@@ -351,8 +358,8 @@ def turn(
         return NEED_SCRATCH, 2 * reached * width
     if counters[PAIRS] + (starts + 1) * width > pairs.state.shape[0]:
         return NEED_PAIRS, (starts + 1) * width
-    if counters[NODES] + starts + width > nodes.number.shape[0]:
-        return NEED_NODES, starts + width
+    if counters[NODES] + width > nodes.number.shape[0]:
+        return NEED_NODES, width
 
     room = scratch.weight
     for cell in range(2 * reached * width):
@@ -367,7 +374,7 @@ def turn(
         pair = pairs.next[pair]
     front = NOTHING
     node = runs.back[key]
-    while node != NOTHING:
+    while node != NOTHING and nodes.clock[node] >= edge:
         symbol = nodes.number[node]
         for i in range(reached):
             cell = tables.cells[scratch.states[i], symbol]
@@ -393,8 +400,12 @@ def turn(
         for i in range(1, reached):
             if tables.cells[scratch.states[i], symbol] != STAY:
                 scratch.place[i] = 4 * i * width + width - scratch.place[i]
-        if tables.cells[0, symbol] >= 0:
-            front = take_node(nodes, counters, symbol, nodes.clock[node], front)
+        after = nodes.next[node]
+        if tables.cells[0, symbol] < 0:
+            free_node(nodes, counters, node)
+        else:
+            nodes.next[node] = front
+            front = node
             column = 0
             pair = runs.forward[key]
             while pair != NOTHING:
@@ -404,10 +415,10 @@ def turn(
                     nodes.vector[front] = own
                 column += 1
                 pair = pairs.next[pair]
-        node = nodes.next[node]
+        node = after
 
     # From now on the front ends here: the product of what comes is the identity.
-    drop_nodes(pairs, nodes, counters, runs.back[key])
+    drop_nodes(pairs, nodes, counters, node)
     runs.back[key] = NOTHING
     runs.front[key] = front
     rows = NOTHING
@@ -423,7 +434,7 @@ def turn(
     return -1, 0
 
 
-@kernel
+@helper
 def pop_front(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int, edge: int) -> None:
     """Drop starts that the window has left behind, and with the last of them the rows."""
     node = runs.front[key]
@@ -432,8 +443,7 @@ def pop_front(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int,
     while node != NOTHING and nodes.clock[node] < edge:
         after = nodes.next[node]
         drop_pairs(pairs, counters, nodes.vector[node])
-        nodes.next[node] = counters[FREE_NODE]
-        counters[FREE_NODE] = node
+        free_node(nodes, counters, node)
         node = after
     runs.front[key] = node
     if node == NOTHING:
@@ -441,7 +451,7 @@ def pop_front(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int,
         runs.rows[key] = NOTHING
 
 
-@kernel
+@borrowing_kernel
 def count_matches(
     tables: Tables,
     binds: Binds,
@@ -491,28 +501,32 @@ def count_matches(
                 if runs.newest[key] < edge:
                     clear(pairs, nodes, runs, counters, key)
                 else:
-                    what, needed = turn(tables, binds, pairs, nodes, runs, counters, scratch, key)
+                    what, needed = turn(
+                        tables, binds, pairs, nodes, runs, counters, scratch, key, edge
+                    )
                     if what >= 0:
                         return FULL, event, what, needed
-                    pop_front(pairs, nodes, runs, counters, key, edge)
 
-        # Then what could stop us: unknown cells, and how much room the event needs.
-        moving, missing = steps_of(tables, pairs, runs.forward[key], symbol)
-        needed = max(moving, 0)
+        # Then what could stop us: unknown cells, and how much room the event needs. The vectors
+        # are those of the rows, then that of the runs since the turn.
+        needed = 0
         turned = False
+        moving = False
         row = runs.rows[key]
-        while row != NOTHING:
-            steps, unknown = steps_of(tables, pairs, nodes.vector[row], symbol)
-            if unknown != NOTHING:
-                missing = unknown
-            turned = turned or steps >= 0
+        while True:
+            head = nodes.vector[row] if row != NOTHING else runs.forward[key]
+            steps, missing = steps_of(tables, pairs, head, symbol)
+            if missing != NOTHING:
+                return MISSING, event, missing, 0
             needed += max(steps, 0)
+            if row == NOTHING:
+                moving = steps >= 0
+                break
+            turned = turned or steps >= 0
             row = nodes.next[row]
-        if missing != NOTHING:
-            return MISSING, event, missing, 0
         if opening >= 0:
             needed += tables.rows[opening + 1] - tables.rows[opening]
-        elif moving < 0 and not turned:
+        elif not moving and not turned:
             continue
         if counters[PAIRS] + needed > pairs.state.shape[0]:
             return FULL, event, NEED_PAIRS, needed
@@ -521,23 +535,30 @@ def count_matches(
         if counters[FOUND] + 1 > counted.end.shape[0]:
             return FULL, event, NEED_NODES, 0
 
-        # Then the moves.
+        # Then the moves: of the rows, at last of the runs since the turn.
         set_number(weight, TOTAL, 0)
         row = runs.rows[key] if turned else NOTHING
-        while row != NOTHING:
-            set_number(weight, PARTIAL, 0)
-            nodes.vector[row] = advance(
+        while row != NOTHING or opening >= 0 or moving:
+            older = row != NOTHING
+            total = PARTIAL if older else TOTAL
+            if older:
+                set_number(weight, PARTIAL, 0)
+            head = advance(
                 tables,
                 binds,
                 pairs,
                 counters,
-                nodes.vector[row],
-                NOTHING,
+                nodes.vector[row] if older else runs.forward[key],
+                ONE if opening >= 0 and not older else NOTHING,
                 symbol,
                 values,
                 event,
-                PARTIAL,
+                total,
             )
+            if not older:
+                runs.forward[key] = head
+                break
+            nodes.vector[row] = head
             if weight.real[PARTIAL, 0] > 0.0:
                 pair = nodes.vector[runs.front[key]]
                 while pair != NOTHING:
@@ -545,27 +566,14 @@ def count_matches(
                         add_product(weight, TOTAL, pair, PARTIAL)
                     pair = pairs.next[pair]
             row = nodes.next[row]
-        if opening >= 0 or moving >= 0:
-            runs.forward[key] = advance(
-                tables,
-                binds,
-                pairs,
-                counters,
-                runs.forward[key],
-                ONE if opening >= 0 else NOTHING,
-                symbol,
-                values,
-                event,
-                TOTAL,
-            )
-            if window >= 0:
-                if opening >= 0:
-                    if runs.back[key] == NOTHING:
-                        runs.oldest[key] = clocks[event]
-                    runs.newest[key] = clocks[event]
-                node = take_node(nodes, counters, symbol, clocks[event], runs.back[key])
-                runs.back[key] = node
-                copy_row(nodes.values, node, values, event)
+        if window >= 0 and (opening >= 0 or moving):
+            if opening >= 0:
+                if runs.back[key] == NOTHING:
+                    runs.oldest[key] = clocks[event]
+                runs.newest[key] = clocks[event]
+            node = take_node(nodes, counters, symbol, clocks[event], runs.back[key])
+            runs.back[key] = node
+            copy_row(nodes.values, node, values, event)
         if weight.real[TOTAL, 0] > 0.0:
             hit = counters[FOUND]
             counters[FOUND] = hit + 1

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import helper
 
 NONE = 2**63 - 1
 """The least of no values."""
@@ -93,7 +93,7 @@ def load_weights(saved: Mapping[str, Any]) -> Weights:
     return Weights(whole, real, least)
 
 
-@kernel
+@helper
 def set_number(weights: Weights, at: int, number: int) -> None:
     """Write the weight of so many runs that have bound nothing."""
     weights.whole[at, 0] = number
@@ -106,7 +106,7 @@ def set_number(weights: Weights, at: int, number: int) -> None:
         weights.least[at, term] = NONE
 
 
-@kernel
+@helper
 def copy_row(a: Any, i: int, b: Any, j: int) -> None:
     """Copy row j of b, weights or values, to row i of a."""
     for term in range(a.whole.shape[1]):
@@ -117,7 +117,7 @@ def copy_row(a: Any, i: int, b: Any, j: int) -> None:
         a.least[i, term] = b.least[j, term]
 
 
-@kernel
+@helper
 def add_product(weights: Weights, at: int, a: int, b: int) -> None:
     """Add the runs of one set, each going on as every run of another."""
     whole, real, least = weights
