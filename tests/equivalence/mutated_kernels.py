@@ -17,7 +17,7 @@ import pytest
 from ensue.runtime import correlate as correlation
 from ensue.runtime import enumerate as listing
 from ensue.runtime import evaluate as evaluation
-from ensue.runtime import evaluator, index, segment
+from ensue.runtime import evaluator, index, segment, tree
 from ensue.runtime.layout import NOTHING, UNION
 from tests.equivalence.suite import first_failure, related_suite, suite
 
@@ -133,6 +133,31 @@ def registers_stay_as_they_are(patch: Patch) -> None:
     patch.setattr(correlation, "put", lambda *_: None)
 
 
+def _searched_otherwise(patch: Patch, change: Callable[[Any, int], int]) -> None:
+    """Give even few configurations a tree, and let a search find others."""
+    original = tree.search
+
+    def search(*arguments: Any) -> int:
+        return change(arguments[-2], original(*arguments))
+
+    patch.setattr(evaluator, "FEW_CONTENTS", 0)
+    patch.setattr(correlation, "search", search)
+
+
+def a_search_misses_one(patch: Patch) -> None:
+    _searched_otherwise(patch, lambda found, count: max(count - 1, 0))
+
+
+def a_search_finds_one_twice(patch: Patch) -> None:
+    def change(found: Any, count: int) -> int:
+        if 0 < count < len(found) - 1:
+            found[count] = found[0]
+            count += 1
+        return count
+
+    _searched_otherwise(patch, change)
+
+
 OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     contents_with_one_hash_are_taken_for_equal,
     an_event_looks_for_its_partners_in_the_wrong_place,
@@ -141,6 +166,8 @@ OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     a_merge_forgets_what_was_there,
     guards_are_not_asked,
     registers_stay_as_they_are,
+    a_search_misses_one,
+    a_search_finds_one_twice,
 )
 
 MUTATIONS: tuple[Callable[[Patch], None], ...] = (

@@ -21,6 +21,7 @@ from ensue.engine.program import plan_of
 from ensue.engine.stream import Options
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
+from ensue.runtime import evaluator
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
 
@@ -36,15 +37,17 @@ def takes_fast_path(query: ensue.Query, rows: list[Row], positions_only: bool = 
 
 
 @settings(max_examples=MANY * 2)
-@given(related_pairs(), st.booleans(), st.booleans())
+@given(related_pairs(), st.booleans(), st.booleans(), st.sampled_from([0, 2, 64]))
 def test_engine_eq_reference_with_conditions(
-    pair: Pair, positions_only: bool, compact_always: bool
+    pair: Pair, positions_only: bool, compact_always: bool, few: int
 ) -> None:
     ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
-    fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluator, "FEW_CONTENTS", few)
+        fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
     note(expected)
     is_fast = takes_fast_path(ready, rows, positions_only)
     PATHS[is_fast] += 1

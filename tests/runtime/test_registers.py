@@ -65,6 +65,7 @@ class HandMade:
             ),
             access=np.array([NOTHING, NOTHING, NOTHING, NOTHING, 0], np.int32),
             indexes=np.array(self.indexes, np.int32),
+            ordered=np.array([False]),
             indexed=np.array([[False], [False], [True]]),
         )
 

@@ -254,10 +254,10 @@ class Plan:
         """Return the condition that a register is there for."""
         return next(each.text for each in self.instances if register in each.registers)
 
-    def equated(self) -> list[int]:
-        """Return the registers that some event is compared with for equality."""
+    def compared(self) -> dict[int, Sign]:
+        """Return the registers that events are compared with, and how; each in one way only."""
         watches = [watch for instance in self.instances for watch in instance.watches]
-        return sorted({r for watch in watches for r, sign in watch.compare if sign == "="})
+        return dict(pair for watch in watches for pair in watch.compare)
 
     def _readers(self, register: int) -> int:
         """Return the bits whose events are compared with a register."""

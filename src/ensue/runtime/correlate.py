@@ -2,8 +2,9 @@
 
 The same algorithm as in evaluate.py, on configurations with registers. For every event, the
 groups of its key are visited, one for each state, and of a group that moves only those
-configurations that some guard may let pass: where a step demands an equality, an index knows
-them; else all are looked at. What they contribute to others is joined there, latest start first.
+configurations that some guard may let pass: where a step compares a value with a register, an
+index knows them; else, and where they are few or nearly all of the group, all are looked at. What
+they contribute to others is joined there, latest start first.
 
 Waiting costs nothing: a step without variables back to its own state changes no register, because
 those that a state does not need are empty there. So a configuration that no other step moves is
@@ -24,7 +25,7 @@ from ensue.runtime.evaluate import (
     take_slot,
 )
 from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
-from ensue.runtime.jit import borrowing_kernel, helper
+from ensue.runtime.jit import borrowing_kernel, helper, subroutine
 from ensue.runtime.layout import (
     CROWDED,
     DONE,
@@ -51,6 +52,72 @@ from ensue.runtime.layout import (
     Tables,
 )
 from ensue.runtime.registers import allowed, put
+from ensue.runtime.tree import search, trees_of
+
+_SHARE = 8
+"""Where more than one in so many would be found, a scan is better: it keeps the order of starts."""
+
+WAITS, MOVES, ENDS = range(3)
+"""What becomes of a configuration: a guard forbids the step, it is taken, all runs are over."""
+
+
+@helper
+def search_for(
+    tables: Tables,
+    slots: Slots,
+    index: Index,
+    scratch: Scratch,
+    group: int,
+    step: int,
+    values: Array,
+    event: int,
+) -> int:
+    """Write what the first guard of a step lets pass to `scratch.spare`; return how many that are.
+
+    NOTHING means: so many that all of the group had better be looked at.
+    """
+    number = tables.access[step]
+    guard = tables.guard_rows[step]
+    most = min(index.size[group] // _SHARE + _SHARE, scratch.spare.shape[0] - 1)
+    count = search(
+        trees_of(slots, index),
+        tables.indexes[number],
+        number,
+        group,
+        tables.guards[guard, 1],
+        values[event, tables.guards[guard, 2]],
+        most,
+        scratch.spare,
+        scratch.order,
+    )
+    return count if count <= most else NOTHING
+
+
+@helper
+def fate_of(
+    tables: Tables,
+    graph: Graph,
+    slots: Slots,
+    step: int,
+    slot: int,
+    values: Array,
+    event: int,
+    floor: int,
+    edge: int,
+) -> int:
+    """Tell what becomes of a configuration by a step."""
+    fate = WAITS
+    if allowed(tables, step, slots.registers, slot, values, event):
+        fate = ENDS if is_over(graph, slots.start[slot], floor, edge) else MOVES
+    return fate
+
+
+@helper
+def note(scratch: Scratch, moves: int, ending: int, slot: int, step: int) -> None:
+    """Write down a configuration both as one that moves and one that ends; one of it will count."""
+    scratch.slot[moves] = slot
+    scratch.step[moves] = step
+    scratch.dropped[ending] = slot
 
 
 @helper
@@ -63,47 +130,42 @@ def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: i
 
 
 @helper
-def end_of_run(scratch: Scratch, begin: int, count: int) -> int:
+def end_of_run(start: Array, order: Array, begin: int, count: int) -> int:
     """Return where the sorted run that begins here ends."""
     end = begin + 1
-    while (
-        end < count and scratch.start[scratch.order[end - 1]] <= scratch.start[scratch.order[end]]
-    ):
+    while end < count and start[order[end - 1]] <= start[order[end]]:
         end += 1
     return end
 
 
-@helper
-def sort_by_start(scratch: Scratch, count: int) -> None:
+@subroutine
+def sort_by_start(start: Array, order: Array, spare: Array, count: int) -> None:
     """Write the moves to `order`, the earliest start first, merging runs that are sorted.
 
     Lists have the latest configuration first, so reading them backwards makes long runs.
     """
     for i in range(count):
-        scratch.order[i] = count - 1 - i
+        order[i] = count - 1 - i
     merged = count < 2
     while not merged:
         merged = True
         begin = 0
         while begin < count:
-            middle = end_of_run(scratch, begin, count)
+            middle = end_of_run(start, order, begin, count)
             if middle == count:
                 break
-            end = end_of_run(scratch, middle, count)
+            end = end_of_run(start, order, middle, count)
             merged = merged and begin == 0 and end == count
             left, right = begin, middle
             for place in range(begin, end):
-                if right == end or (
-                    left < middle
-                    and scratch.start[scratch.order[left]] <= scratch.start[scratch.order[right]]
-                ):
-                    scratch.spare[place] = scratch.order[left]
+                if right == end or (left < middle and start[order[left]] <= start[order[right]]):
+                    spare[place] = order[left]
                     left += 1
                 else:
-                    scratch.spare[place] = scratch.order[right]
+                    spare[place] = order[right]
                     right += 1
             for i in range(begin, end):
-                scratch.order[i] = scratch.spare[i]
+                order[i] = spare[i]
             begin = end
 
 
@@ -147,7 +209,6 @@ def correlate(
         if opening == UNKNOWN:
             return MISSING, event, 0
         moves = 0
-        arriving = 0
         ending = 0
         if opening >= 0:
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
@@ -159,7 +220,6 @@ def correlate(
                     scratch.slot[moves] = NOTHING
                     scratch.step[moves] = step
                     moves += 1
-                    arriving += tables.targets[step] != NOTHING
         group = slots.heads[key]
         while group != NOTHING:
             state = index.state[group]
@@ -178,11 +238,27 @@ def correlate(
                     if not tables.finals[step]:
                         continue
                 number = tables.access[step]
+                hashed = number != NOTHING and not tables.ordered[number]
+                if number != NOTHING and not hashed and index.partners[number, group] != NOTHING:
+                    found = search_for(tables, slots, index, scratch, group, step, values, event)
+                    if found != NOTHING:
+                        for i in range(found):
+                            slot = scratch.spare[i]
+                            fate = fate_of(
+                                tables, graph, slots, step, slot, values, event, floor, edge
+                            )
+                            if fate != WAITS:
+                                if moves == room or ending == room:
+                                    return FULL, event, 2 * room
+                                note(scratch, moves, ending, slot, step)
+                                moves += fate == MOVES
+                                ending += fate == ENDS
+                        continue
                 # Those with the event's own value, and those in which the register is empty.
-                for turn in range(1 if number == NOTHING else 2):
+                for turn in range(2 if hashed else 1):
                     register = 0
                     content = EMPTY
-                    if number == NOTHING:
+                    if not hashed:
                         slot = index.first[group]
                     else:
                         register = tables.indexes[number]
@@ -190,26 +266,20 @@ def correlate(
                             content = values[event, tables.guards[tables.guard_rows[step], 2]]
                         slot = index.partners[number, partners_of(index, group, content)]
                     while slot != NOTHING:
-                        following = (
-                            slots.next[slot] if number == NOTHING else index.after[slot, number]
-                        )
-                        if (
-                            number == NOTHING
-                            or (
-                                slots.registers[slot, register] == content
-                                and index.group[slot] == group
+                        following = index.after[slot, number] if hashed else slots.next[slot]
+                        if not hashed or (
+                            slots.registers[slot, register] == content
+                            and index.group[slot] == group
+                        ):
+                            fate = fate_of(
+                                tables, graph, slots, step, slot, values, event, floor, edge
                             )
-                        ) and allowed(tables, step, slots.registers, slot, values, event):
-                            if moves == room or ending == room:
-                                return FULL, event, 2 * room
-                            if is_over(graph, slots.start[slot], floor, edge):
-                                scratch.dropped[ending] = slot
-                                ending += 1
-                            else:
-                                scratch.slot[moves] = slot
-                                scratch.step[moves] = step
-                                moves += 1
-                                arriving += tables.targets[step] != NOTHING
+                            if fate != WAITS:
+                                if moves == room or ending == room:
+                                    return FULL, event, 2 * room
+                                note(scratch, moves, ending, slot, step)
+                                moves += fate == MOVES
+                                ending += fate == ENDS
                         slot = following
             if not keeps:
                 slot = index.first[group]
@@ -222,6 +292,9 @@ def correlate(
             group = index.next[group]
         if moves == 0 and ending == 0:
             continue
+        arriving = 0
+        for move in range(moves):
+            arriving += tables.targets[scratch.step[move]] != NOTHING
         if (
             counters[NODES] + 3 * moves + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
@@ -265,7 +338,7 @@ def correlate(
                 release(tables, slots, index, counters, slot)
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
-        sort_by_start(scratch, moves)
+        sort_by_start(scratch.start, scratch.order, scratch.spare, moves)
         hit = NOTHING
         hit_start = 0
         group = NOTHING

@@ -66,6 +66,9 @@ MOST_BYTES = 4 << 30
 
 MOST_CONFIGURATIONS = 10_000_000
 
+FEW_CONTENTS = 64
+"""Up to so many configurations of one state are looked at one by one; more get a search tree."""
+
 
 @dataclass(slots=True)
 class Evaluator:
@@ -102,7 +105,7 @@ class Evaluator:
         self.graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
-        self.index = new_index(64, len(self.table.indexes))
+        self.index = new_index(64, len(self.table.indexes), FEW_CONTENTS)
         self._new_scratch(64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[FREE] = NOTHING
@@ -311,7 +314,7 @@ class Evaluator:
             getattr(grown, name)[: len(old)] = old
         self.slots = grown._replace(heads=self.slots.heads)
         if live is not None and keys is not None:
-            self.index = new_index(len(grown.state), len(self.table.indexes))
+            self.index = new_index(len(grown.state), len(self.table.indexes), FEW_CONTENTS)
             self._relink(live, self.slots.root[live], keys, tables)
 
     def _harvest(self) -> Segment:

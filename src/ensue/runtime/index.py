@@ -1,14 +1,17 @@
 """The index of configurations with registers: by all contents, and by one that is compared.
 
-Both are hash tables with chains through the slots. A chain of the second kind holds all
-configurations of one state whose register has one content, which are the partners of an event
-that must be equal to it; it can be left in the middle, so its links go both ways.
+The first is a hash table with chains through the slots, and so is the second for equalities: a
+chain holds all configurations of one state whose register has one content, which are the partners
+of an event that must be equal to it; it can be left in the middle, so its links go both ways. For
+other comparisons a group that has become large gets a search tree, and keeps it until it is empty
+or indexed anew.
 """
 
 from __future__ import annotations
 
-from ensue.runtime.jit import borrowing_kernel, helper
+from ensue.runtime.jit import borrowing_kernel, helper, subroutine
 from ensue.runtime.layout import (
+    FEW,
     FREE_GROUP,
     GROUPS,
     LIVE,
@@ -19,6 +22,7 @@ from ensue.runtime.layout import (
     Tables,
 )
 from ensue.runtime.registers import hash_of, same, stirred
+from ensue.runtime.tree import insert, remove, trees_of
 
 
 @helper
@@ -68,9 +72,11 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
         index.state[group] = slots.state[slot]
         index.key[group] = key
         index.first[group] = NOTHING
+        index.size[group] = 0
         index.next[group] = slots.heads[key]
         slots.heads[key] = group
     index.counts[LIVE] += 1
+    index.size[group] += 1
     first = index.first[group]
     if first != NOTHING:
         index.previous[first] = slot
@@ -83,7 +89,16 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
     index.chain[slot] = index.buckets[bucket]
     index.buckets[bucket] = slot
     for number in range(tables.indexes.shape[0]):
-        if tables.indexed[slots.state[slot], number]:
+        if not tables.indexed[slots.state[slot], number]:
+            continue
+        if tables.ordered[number]:
+            # One more, or all of them: a group that has no tree yet and is few no longer.
+            planted = index.partners[number, group] != NOTHING
+            other = slot if planted or index.size[group] > index.counts[FEW] else NOTHING
+            while other != NOTHING:
+                insert(trees_of(slots, index), tables.indexes[number], number, group, other)
+                other = NOTHING if planted else slots.next[other]
+        else:
             content = slots.registers[slot, tables.indexes[number]]
             place = partners_of(index, group, content)
             other = index.partners[number, place]
@@ -95,11 +110,12 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
     return group
 
 
-@helper
+@subroutine
 def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
     """Take a configuration out of its group and the index; an empty group is freed."""
     index.counts[LIVE] -= 1
     group = index.group[slot]
+    index.size[group] -= 1
     before = index.previous[slot]
     after = slots.next[slot]
     if before != NOTHING:
@@ -118,7 +134,12 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
             other = index.chain[other]
         index.chain[other] = index.chain[slot]
     for number in range(tables.indexes.shape[0]):
-        if tables.indexed[slots.state[slot], number]:
+        if not tables.indexed[slots.state[slot], number]:
+            continue
+        if tables.ordered[number]:
+            if index.partners[number, group] != NOTHING:
+                remove(trees_of(slots, index), tables.indexes[number], number, group, slot)
+        else:
             left = index.before[slot, number]
             right = index.after[slot, number]
             if left != NOTHING:

@@ -62,6 +62,11 @@ def borrowing_kernel(function: _Function) -> _Function:
     return _kept(function, _nrt=False)
 
 
+def subroutine(function: _Function) -> _Function:
+    """Compile a function that kernels call, and do not take in: it makes no arrays either."""
+    return borrowing_kernel(function)
+
+
 def _kept(function: _Function, **options: Any) -> _Function:
     if _config.DISABLE_JIT:
         return function

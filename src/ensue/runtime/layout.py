@@ -19,8 +19,9 @@ slots, so a million keys with few states each fit. Registers hold values of earl
 later condition still needs; queries whose conditions are about one event have none.
 
 With registers, a key may have very many configurations. Then its slots are in groups, one for
-each state, and an index finds them by all of their contents, or by the one register that an
-equality compares. All of the index follows from the slots and their keys.
+each state, and an index finds them by all of their contents, or by the one register that a step
+compares: by a hash for an equality, else, where they are many, in a search tree. All of the index
+follows from the slots and their keys.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ EMPTY = -(2**63)
 NULL = EMPTY + 1
 """A value that is not there, and a register that satisfies no condition any more."""
 
+MOST = 2**63 - 1
+"""The largest content."""
+
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 """How a step compares a value of the event with a register."""
 
@@ -86,6 +90,8 @@ class Tables(NamedTuple):
     """[step]: by which index it finds the configurations that its guards let pass, or NOTHING."""
     indexes: np.ndarray
     """[index]: the register whose contents it knows."""
+    ordered: np.ndarray
+    """[index]: whether it is a tree for each group, and not a hash table."""
     indexed: np.ndarray
     """[state, index]: whether some step from the state uses the index."""
 
@@ -130,20 +136,23 @@ class Index(NamedTuple):
     """[group]: its first slot."""
     next: np.ndarray
     """[group]: the next group of the same key, or the next free one."""
+    size: np.ndarray
+    """[group]: how many slots it has."""
     counts: np.ndarray
-    """How many groups there are, the first free one, and how many slots are in use."""
+    """How many groups there are, the first free one, how many slots are in use, and how many a
+    group may have before it gets trees."""
     buckets: np.ndarray
     """[hash of group and contents]: the first slot there; a power of two of them."""
     chain: np.ndarray
     """[slot]: the next in its bucket."""
     partners: np.ndarray
-    """[index, hash of group and content]: the first slot there."""
+    """[index, hash of group and content]: the first slot there; or [index, group]: the root."""
     before: np.ndarray
     after: np.ndarray
-    """[slot, index]: its neighbours there."""
+    """[slot, index]: its neighbours there, or its children."""
 
 
-GROUPS, FREE_GROUP, LIVE = range(3)
+GROUPS, FREE_GROUP, LIVE, FEW = range(4)
 
 
 class Scratch(NamedTuple):
@@ -198,7 +207,7 @@ def new_slots(slots: int, keys: int, registers: int) -> Slots:
     )
 
 
-def new_index(slots: int, indexes: int) -> Index:
+def new_index(slots: int, indexes: int, few: int) -> Index:
     """Allocate the index of configurations; their number is a power of two."""
 
     def nothing(*shape: int) -> np.ndarray:
@@ -211,7 +220,8 @@ def new_index(slots: int, indexes: int) -> Index:
         nothing(slots),
         nothing(slots),
         nothing(slots),
-        np.array([0, NOTHING, 0], np.int64),
+        nothing(slots),
+        np.array([0, NOTHING, 0, few], np.int64),
         nothing(slots),
         nothing(slots),
         nothing(indexes, slots),

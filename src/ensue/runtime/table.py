@@ -62,7 +62,9 @@ class Table:
     columns: frozenset[int] = field(init=False)
     """The columns of values that some step looks at."""
     indexes: list[int] = field(init=False)
-    """Registers that some step compares for equality."""
+    """Registers that some step compares."""
+    ordered: list[bool] = field(init=False)
+    """[index]: whether it is compared otherwise than for equality."""
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
     _rows: dict[tuple[tuple[int, bool, int], ...], int] = field(default_factory=dict)
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
@@ -85,8 +87,9 @@ class Table:
             self.determined.hopeless = self._prospects.hopeless
             if plan.registers:
                 self._leave_out(plan, self._prospects)
-        equated = plan.equated()
-        self.indexes = [number for number, each in enumerate(self.registers) if each in equated]
+        signs = plan.compared()
+        self.indexes = [number for number, each in enumerate(self.registers) if each in signs]
+        self.ordered = [signs[self.registers[number]] != "=" for number in self.indexes]
 
     def _leave_out(self, plan: Plan, ahead: Prospects) -> None:
         """Leave out registers that are always empty, and columns that nobody looks at."""
@@ -146,15 +149,16 @@ class Table:
             for guard in plan.guards(bits)
             if guard.register is None or guard.register in own
         ]
-        # The guard that an index answers comes first: there the kernel looks for its column.
-        guards.sort(key=lambda guard: guard.register is None or guard.sign != "=")
+        # The guard that an index answers comes first, best an equality: there the kernel looks
+        # for its column.
+        guards.sort(key=lambda guard: (guard.register is None, guard.sign != "="))
         self._guards += [
             (NOTHING if register is None else register, _SIGNS[sign], column)
             for register, sign, column in guards
         ]
         self._guard_starts.append(len(self._guards))
         access = NOTHING
-        if guards and guards[0].register is not None and guards[0].sign == "=":
+        if guards and guards[0].register is not None:
             access = self.indexes.index(guards[0].register)
         self._access.append(access)
         acts = plan.actions(bits, self._future(target)) if plan.registers else []
@@ -205,6 +209,7 @@ class Table:
             np.array(self._actions, np.int32).reshape(len(self._actions), registers, 2),
             np.array(self._access, np.int32),
             np.array(self.indexes, np.int32),
+            np.array(self.ordered, np.bool_),
             indexed,
         )
 
