@@ -1,4 +1,4 @@
-"""explain() says how aggregates and totals are computed, and what is pruned."""
+"""explain() says how conditions, aggregates and totals are computed, and what is pruned."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ def told(select: str, where: str) -> str:
 @pytest.mark.parametrize(
     ("select", "where", "expected"),
     [
+        ("*", f"{PATTERN} FILTER b.v = a.v", "b.v = a.v:  hash index"),
+        ("*", f"{PATTERN} FILTER b.v > a.v", "b.v > a.v:  search tree"),
+        ("*", "(A AS a ; B AS b) FILTER b.v != a.v", "b.v != a.v:  search tree"),
+        ("*", f"{PATTERN} FILTER b.v + a.v > a.w", "b.v + a.v > a.w:  on listing"),
         ("a, max(b.v) AS top", PATTERN, "top:  one pass over the events of each listed match"),
         ("*", f"{PATTERN} AGGREGATE Y[n = count(b)]", "as columns"),
         ("*", f"{PATTERN} AGGREGATE Y[n = count(b)] FILTER Y[n <= 3]", "Y[n <= 3]:  bounds"),

@@ -121,7 +121,10 @@ _AS_PARTITION = (
 )
 _ONE_EVENT = "a predicate, because its variables are bound to one event"
 _HASH = "hash index; an event finds its partners in a time that does not grow with the window"
-_SCAN = "scan; an event is compared with each different value that is remembered in the window"
+_TREE = (
+    "search tree; an event visits the different values that it passes; few, or many at a time, are "
+    "scanned"
+)
 _LISTING = "on listing; matches are found without it, and each is checked as it is listed"
 
 
@@ -130,7 +133,7 @@ def _ways(compiled: Compiled) -> dict[str, str]:
     ways: dict[str, str] = {}
     for instance in compiled.plan.instances:
         signs = {sign for watch in instance.watches for _, sign in watch.compare}
-        ways[instance.text] = _HASH if signs == {"="} else _SCAN
+        ways[instance.text] = _HASH if signs == {"="} else _TREE
     for deferred in compiled.plan.deferred:
         ways[deferred.condition.text] = _LISTING
     for absent in compiled.absent:
@@ -168,8 +171,8 @@ def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
     if compiled.plan.registers:
         lines = [
             f"An event visits the configurations of at most {states} states: those that an index "
-            "finds, or as many as there are different register contents in the window, however "
-            "many partial matches share them."
+            "finds, at most as many as there are different register contents in the window, "
+            "however many partial matches share them."
         ]
     if bound.totals is not None:
         return "\n".join([*_counting_cost(bound, states), *_key_cost(bound)])
