@@ -96,3 +96,26 @@ def test_other_filters_bound_nothing(column: str, condition: str) -> None:
     assert ready is not None
     assert ready[1] is not None
     assert ready[1].limits == ()
+
+
+@pytest.mark.parametrize("where", ["above", "inside", "in rounds"])
+@pytest.mark.parametrize(
+    ("column", "condition"),
+    [
+        ("count(b)", "r >= 2"),
+        ("count(b)", "r = 2"),
+        ("sum(b.v)", "r > 0"),
+        ("sum(b.v)", "r <= 1"),
+        ("min(b.v)", "r >= 1"),
+        ("max(b.v)", "r > 1"),
+    ],
+)
+def test_what_has_left_the_window_refuses_nothing(column: str, condition: str, where: str) -> None:
+    def found(condition: str) -> list[Any]:
+        text = str(query(column, condition, where)).replace("1000 EVENTS", "7 EVENTS")
+        return [(match.end, match.bindings) for match in ensue.run(text, rows)]
+
+    rows = stream([1, 2, -1]) + stream([2, None]) * 2 + stream([]) + stream([3, 1, 0, 1]) * 2
+    expected = found(f"{condition} OR r = 12345")
+    assert len(expected) > 2
+    assert found(condition) == expected

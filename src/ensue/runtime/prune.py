@@ -91,7 +91,9 @@ def may_end_well(bounds: Bounds, hit: int, held: Array, row: int, node: int) -> 
         greatest = bounds.greatest[total]
         if joined(greatest, held[row, total], bounds.least[node, total]) > bounds.high[total]:
             good = False
-        most = min(bounds.most[node, total], bounds.reach[node, total] - bounds.base[hit, total])
+        # Where a run starts nothing is reached, but nothing is lost by that either.
+        reach = max(bounds.reach[node, total] - bounds.base[hit, total], 0.0)
+        most = min(bounds.most[node, total], reach)
         if joined(greatest, held[row, total], most) < bounds.low[total]:
             good = False
     return good
