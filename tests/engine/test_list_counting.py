@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import ensue
+from ensue.engine.fast import Fast
 
 FILTERED = """
     SELECT count(*) AS n, sum(b.v) AS total FROM S
@@ -39,6 +43,64 @@ def test_a_session_goes_on_from_before_the_budget_ran_out() -> None:
     session = query.resume(session.snapshot(), max_matches=10_000)
     found = [*session.push(rows("C")), *session.finish()]
     assert [row["n"] for row in found] == [511, 1023]
+
+
+QUIET, BURST, LARGER = "AXBXCXXX", "ABBBBBBBC", "ABBBBBBBBC"
+
+LISTED = {
+    "a filter on an aggregate": "(A ; (B AS b)+ ; C) AGGREGATE Y[s = sum(b.v)] FILTER Y[s > 0]"
+    " WITHIN 11 EVENTS",
+    "by key": "(A ; (B AS b)+ ; C) AGGREGATE Y[s = sum(b.v)] FILTER Y[s > 0]"
+    " PARTITION BY [k] WITHIN 11 EVENTS",
+    "consumption": "(A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > 0 WITHIN 11 EVENTS CONSUME BY ANY",
+    "an absence": "((A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > 0) UNLESS (D AS d ; E AS e"
+    " FILTER d.v <= e.v) WITHIN 11 EVENTS",
+}
+
+
+@pytest.mark.parametrize("where", LISTED.values(), ids=LISTED)
+def test_events_in_small_pushes_are_all_counted_after_a_budget_ran_out(where: str) -> None:
+    # The burst begins before the first state is written down, and ends after it.
+    word = QUIET * 127 + "XXXX" + BURST + "DXE" + QUIET * 3 + LARGER + QUIET
+    events = [{"type": kind, "v": 1, "k": (at + 4) // 64} for at, kind in enumerate(word)]
+    query = ensue.compile(f"SELECT count(*) AS n, sum(b.v) AS total FROM S WHERE {where}")
+    expected = [row.values for row in query.run(events)]
+    assert [row["n"] for row in expected if row["n"] > 1] == [127, 255]
+    found, stops = [], 0
+    session = query.open(max_matches=100)
+    for at in range(0, len(events), 13):
+        given = events[at : at + 13]
+        while True:
+            try:
+                found += session.push(given)
+                break
+            except ensue.BudgetError as error:
+                found += error.matches
+                stops += 1
+                # Where nothing has changed, it stops at the same event again.
+                with pytest.raises(ensue.BudgetError) as again:
+                    session.push([])
+                assert not again.value.matches
+                session = query.resume(session.snapshot(), max_matches=100 + 100 * stops)
+                given = []
+    found += session.finish()
+    assert stops == 2
+    assert [row.values for row in found] == expected
+
+
+def test_a_push_does_not_write_down_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+
+    def save(fast: Fast, original: Callable[[Fast], dict[str, Any]] = Fast.save) -> dict[str, Any]:
+        written.append(fast.now)
+        return original(fast)
+
+    monkeypatch.setattr(Fast, "save", save)
+    session = ensue.compile(FILTERED.replace("100 EVENTS", "5000 EVENTS")).open()
+    for _ in range(600):
+        session.push(rows("AXXXX"))
+    assert session.stats["events"] == 3000
+    assert len(written) <= 3
 
 
 def test_many_of_them_are_worth_a_warning() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ensue.analysis.bound import BoundQuery
-from ensue.analysis.types import Type
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
+from ensue.engine.aggregating import type_of
 from ensue.engine.block import below, part
 from ensue.engine.fast import Budgets
 from ensue.engine.keys import Keys
@@ -44,20 +44,16 @@ class Counting:
     counter: Counter = field(init=False)
     gathering: Gathering = field(init=False)
     now: int = 0
+    """The clock at the last event."""
     begins: int = 0
     """The position of the first event that this query sees."""
-    """The clock at the last event."""
 
     def __post_init__(self) -> None:
         bound = self.bound
         assert bound.totals is not None
-
-        def type_of(path: tuple[str, ...]) -> Type:
-            return bound.schema.type_of(path, None) or Type.UNKNOWN
-
         self.alphabet = Alphabet(self.compiled.predicates)
         self.keys = Keys(bound.partition) if bound.partition else None
-        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of, self.exact)
+        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of(bound), self.exact)
         self.gathering = Gathering(self.adder, bound.partition, bound.every)
         self.counter = Counter(
             Table(Determined(self.compiled, self.budgets.states)),

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ensue.analysis.types import Type
+from ensue.engine.adding import Adding
+from ensue.engine.aggregating import type_of
 from ensue.engine.block import below, part
-from ensue.engine.fast import Fast
-from ensue.engine.findings import Enumerated
-from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
-from ensue.engine.store import Store
+from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.stream import Stream
-from ensue.engine.totals import Adder, Gathering
+from ensue.engine.totals import Adder, Gathering, Summed
 from ensue.predicates.evaluate import Batch
 from ensue.runtime.count import Counted
 from ensue.runtime.counter import Counter, Terms
@@ -29,53 +27,33 @@ from ensue.runtime.weights import Values, binds_of
 
 
 @dataclass(slots=True)
-class GraphCounting:
-    """The state of a query that adds up what an evaluation finds."""
+class GraphCounting(Adding):
+    """The state of a query that adds up what an evaluation finds, on its graph."""
 
-    fast: Fast
     exact: bool = False
     adder: Adder = field(init=False)
     gathering: Gathering = field(init=False)
-    store: Store = field(default_factory=Store)
-    """The events that matches to come may add to the totals."""
 
     def __post_init__(self) -> None:
         bound = self.fast.bound
         assert bound.totals is not None
-
-        def type_of(path: tuple[str, ...]) -> Type:
-            return bound.schema.type_of(path, None) or Type.UNKNOWN
-
-        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of, self.exact)
+        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of(bound), self.exact)
         self.gathering = Gathering(self.adder, bound.partition, bound.every)
         self.fast.held_keys = lambda: self.gathering.keys.astype(np.int64)
 
     def check(self, stream: Stream) -> None:
         """Raise UnsupportedError for values that no register can hold, or nobody can add up."""
-        self.fast.check(stream)
+        Adding.check(self, stream)
         self.adder.check(Batch(stream.table, stream.types))
 
-    def push(self, stream: Stream) -> Outcome:
-        """Read a stretch of the stream and return the rows that are complete."""
-        try:
-            return self._gathered(self.fast.push(stream), stream)
-        except StoppedError as stopped:
-            read = stream.slice(0, stopped.position - stream.first)
-            raise StoppedError(
-                stopped, self._gathered(stopped.outcome, read), stopped.position
-            ) from stopped
-
-    def _gathered(self, outcome: Outcome, stream: Stream) -> Outcome:
-        if not len(stream.times):
-            return NOTHING
-        found = outcome.findings
+    def _add(self, found: Findings, stream: Stream) -> Summed:
         assert isinstance(found, Enumerated)
         if self._adds:
             self.store.add(stream)
         rows = self.gathering.add(self._counted(found), stream)
         if self.store.has_grown:
             self.store.forget_before(self.fast.first_needed(stream.first + len(stream.times)))
-        return Outcome(NOTHING.findings, rows)
+        return rows
 
     @property
     def _adds(self) -> bool:
@@ -114,45 +92,19 @@ class GraphCounting:
         if self.gathering.weights is not None:
             Counter.remap_weights(self.gathering.weights, term, ranks)
 
-    def advance(self, time: int) -> Outcome:
-        """Let time pass: intervals are over, partial matches leave the window."""
-        self.fast.advance(time)
-        return Outcome(NOTHING.findings, self.gathering.advance(time))
-
-    def finish(self) -> Outcome:
-        """Hand out the intervals that are not over yet."""
-        return Outcome(NOTHING.findings, self.gathering.finish())
-
-    def first_needed(self, next_position: int) -> int:
-        """Return the first position that is still of interest: rows have all they need."""
-        return next_position
-
-    def needed(self) -> np.ndarray:
-        """Return no position: rows have all they need."""
-        return np.zeros(0, np.int64)
-
-    def begin_at(self, position: int) -> None:
-        """See the event at a position as the first of the stream."""
-        self.fast.begin_at(position)
-
-    @property
-    def live(self) -> tuple[int, int]:
-        """How many nodes the match graph has, and how many bytes are allocated."""
-        nodes, size = self.fast.live
-        return nodes, size + self.store.nbytes
+    def _over(self, time: int | None) -> Summed:
+        return self.gathering.finish() if time is None else self.gathering.advance(time)
 
     def save(self) -> dict[str, Any]:
-        """Write down the partial matches, and what waits for its interval."""
+        """Write down the partial matches, their events, and what waits for its interval."""
         return {
-            **below("fast", self.fast.save()),
+            **Adding.save(self),
             **below("gathering", self.gathering.save()),
-            **below("store", self.store.save()),
             "ranks": tuple((term, tuple(values)) for term, values in self.adder.ranks.items()),
         }
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from what was saved."""
-        self.fast.load(part(saved, "fast"), kept)
+        Adding.load(self, saved, kept)
         self.gathering.load(part(saved, "gathering"))
-        self.store.load(part(saved, "store"), self.fast.bound.clock.column)
         self.adder.ranks = {term: list(values) for term, values in saved.get("ranks", ())}

@@ -45,10 +45,6 @@ class Store:
         """The stretch that came last."""
         return self._stretches[-1]
 
-    def copy(self) -> Store:
-        """Return a store with the same rows that can go its own way."""
-        return replace(self, _stretches=self._stretches[:], _levels=self._levels[:])
-
     def add(self, stream: Stream) -> None:
         """Append a stretch."""
         if not len(stream.times):
@@ -75,10 +71,15 @@ class Store:
         self._stretches.append(_compact(_joined(last)))
         self._levels.append(level + 1)
 
-    def view(self) -> Callable[[], Stream]:
-        """Return all stretches that are there now, to be put together when somebody asks."""
+    def view(self, *more: Stream) -> Callable[[], Stream]:
+        """Return all stretches that are there now, to be put together when somebody asks.
+
+        More that follow them may be given, of which the store keeps nothing.
+        """
         every = tuple(self._stretches)
-        return lambda: _joined(every)
+        if more and every and not len(every[-1].times):
+            every = every[:-1]
+        return lambda: _joined((*every, *more))
 
     def since(self, position: int) -> Stream:
         """Return all rows from a position on, of which none was thinned out."""

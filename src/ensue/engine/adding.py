@@ -1,0 +1,97 @@
+"""What adds up the matches that an evaluation finds has in common, however it adds them up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ensue.engine.block import below, part
+from ensue.engine.fast import Fast
+from ensue.engine.findings import Findings
+from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
+from ensue.engine.store import Store
+from ensue.engine.stream import Stream
+from ensue.engine.totals import Summed
+from ensue.logic.reference import Row
+
+Totals = Sequence[Row] | Summed
+
+
+@dataclass(slots=True)
+class Adding(ABC):
+    """The state of a query that adds up what an evaluation finds."""
+
+    fast: Fast
+    store: Store = field(default_factory=Store, init=False)
+    """The events that matches to come may ask for."""
+
+    @abstractmethod
+    def _add(self, found: Findings, stream: Stream) -> Totals:
+        """Add up the matches that a stretch has completed, and return the rows that are over."""
+
+    @abstractmethod
+    def _over(self, time: int | None) -> Totals:
+        """Return the rows of the intervals that this time is beyond; None: of all."""
+
+    def check(self, stream: Stream) -> None:
+        """Raise UnsupportedError for values that no register can hold."""
+        self.fast.check(stream)
+
+    def push(self, stream: Stream) -> Outcome:
+        """Read a stretch of the stream and return the rows that are complete."""
+        stopped = None
+        try:
+            found = self.fast.push(stream).findings
+        except StoppedError as error:
+            stopped, found = error, error.outcome.findings
+            stream = stream.slice(0, error.position - stream.first)
+        rows = self._add(found, stream) if len(stream.times) else ()
+        outcome = Outcome(NOTHING.findings, rows)
+        if stopped is not None:
+            raise StoppedError(stopped, outcome, stopped.position) from stopped
+        return outcome
+
+    def advance(self, time: int) -> Outcome:
+        """Let time pass: intervals are over, partial matches leave the window."""
+        self.fast.advance(time)
+        return Outcome(NOTHING.findings, self._over(time))
+
+    def finish(self) -> Outcome:
+        """Hand out the intervals that are not over yet."""
+        return Outcome(NOTHING.findings, self._over(None))
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position that is still of interest: rows have all they need."""
+        return next_position
+
+    def needed(self) -> np.ndarray:
+        """Return no position: rows have all they need."""
+        return np.zeros(0, np.int64)
+
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream."""
+        self.fast.begin_at(position)
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes the match graph has, and how many bytes are allocated."""
+        nodes, size = self.fast.live
+        return nodes, size + self._bytes
+
+    @property
+    def _bytes(self) -> int:
+        """About how many bytes are kept beside the match graph."""
+        return self.store.nbytes
+
+    def save(self) -> dict[str, Any]:
+        """Write down the partial matches, and their events."""
+        return {**below("fast", self.fast.save()), **below("store", self.store.save())}
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Go on from what was saved."""
+        self.fast.load(part(saved, "fast"), kept)
+        self.store.load(part(saved, "store"), self.fast.bound.clock.column)
