@@ -145,8 +145,9 @@ def _measure(lab: Lab) -> list[Row]:
             _described(lab.measure(case), _REAL, window)
             for case, window in _cases(day, quick=lab.quick)
         ]
-    accounts = Source(2 * MILLION, BUSY, keys=_ACCOUNTS)
-    windows = _CHAINED if not lab.quick else (_CHAINED[0], _CHAINED[-1])
+    # So many that the longest window slides over most of them.
+    accounts = Source((2 if lab.quick else 5) * MILLION, BUSY, keys=_ACCOUNTS)
+    windows = _CHAINED if not lab.quick else (_CHAINED[0], *_CHAINED[-2:])
     cases = [Case("chain", chain(window), accounts) for window in windows]
     measured = lab.compare(cases)
     for window, each in zip(windows, measured, strict=True):
@@ -161,14 +162,15 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
     def rate(query: str, window: int) -> float | None:
         return found.get((query, _GENERATED, window), {}).get("rate")
 
-    chained = found.get(("chain", _GENERATED, _CHAINED[-1]), {})
+    slower = [each["slower"] for each in rows if each["query"] == "chain"]
+    worst = None if None in slower else max(slower, default=None)
     return [
         at_least("seq_3 in windows of 500 events", 3e6, rate("seq_3", 500), "rate", "events/s"),
         at_least("k_3 in windows of 8,000 events", 1e5, rate("k_3", 8000), "rate", "events/s"),
         at_most(
-            "a chain of equalities, a window of 1M events to one of 1,000",
+            "a chain of equalities, the worst window of 10k to 1M events to one of 1,000",
             1.5,
-            chained.get("slower"),
+            worst,
             "number",
             "times",
         ),

@@ -40,7 +40,7 @@ _STAGES = {
     "kernel": ["ensue.runtime.evaluator:evaluate"],
     "compact": [
         "ensue.runtime.evaluator:Evaluator.compact",
-        "ensue.runtime.evaluator:Evaluator._resize",
+        "ensue.runtime.arena:Arena.resize",
     ],
     "hits": ["ensue.runtime.evaluator:Evaluator._harvest"],
     "list": [

@@ -12,7 +12,7 @@ from ensue.automata.determine import START, Determined, Step
 from ensue.engine import fast, reading
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.runtime import evaluator, extract
+from ensue.runtime import arena, evaluator, extract
 from ensue.runtime.layout import DEAD, NOTHING, STAY
 from tests.equivalence.mutations import Patch, mutation
 
@@ -243,6 +243,17 @@ def compaction_loses_a_configuration(patch: Patch) -> None:
         return every[:-1], owners[:-1]
 
     patch.setattr(evaluator, "_live_slots", live)
+
+
+@mutation
+def compaction_overwrites_what_was_lent(patch: Patch) -> None:
+    patch.setattr(arena.Arena, "_is_worth_lending", lambda *_: True)
+    original = arena.Arena._successor
+    patch.setattr(
+        arena.Arena,
+        "_successor",
+        lambda self, marked: original(self, marked)._replace(position=self.graph.position),
+    )
 
 
 @mutation

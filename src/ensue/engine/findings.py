@@ -180,7 +180,9 @@ class Enumerated:
         """List all matches; then, unless some are left out, it is known how many there are."""
         count = 0
         ended, listed = -1, 0
-        for segment in self.segments:
+        for each in self.segments:
+            # Bounds look at the event of every node, which is there for those of matches only.
+            segment = each if self.bounds is None else each.trimmed()
             for listing in segment.listings(bounds=self.bounds and self.bounds(segment)):
                 count += len(listing.start)
                 if self.most is not None:

@@ -65,9 +65,10 @@ class GraphCounting(Adding):
             return []
         terms = self.adder.bits(found.variables)
         binds = binds_of(found.labels, terms)
-        positions, values = self._values(found.segments, terms)
+        segments = [each.trimmed() for each in found.segments]
+        positions, values = self._values(segments, terms)
         counted = []
-        for segment in found.segments:
+        for segment in segments:
             rows = np.zeros(len(segment.graph.label), np.int64)
             if self._adds:
                 outputs = segment.graph.label > 0

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ensue.errors import BudgetError
+from ensue.runtime.arena import Arena
 from ensue.runtime.correlate import correlate
 from ensue.runtime.evaluate import (
     CONSUME_ANY,
@@ -20,7 +21,6 @@ from ensue.runtime.evaluate import (
     CONSUME_PARTITION,
     evaluate,
 )
-from ensue.runtime.extract import Marked, mark_below
 from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
@@ -88,7 +88,7 @@ class Evaluator:
     """Compact before every event: slow, for tests."""
     registers: int = 0
     """How many registers a configuration has."""
-    graph: Graph = field(init=False)
+    arena: Arena = field(init=False)
     slots: Slots = field(init=False)
     hits: Hits = field(init=False)
     counters: np.ndarray = field(init=False)
@@ -102,14 +102,20 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         announce()
-        self.graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
         self.index = new_index(64, len(self.table.indexes), FEW_CONTENTS)
         self._new_scratch(64)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[FREE] = NOTHING
+        graph = new_graph(_FIRST_NODES, _FIRST_NODES)
+        self.arena = Arena(graph, self.counters, self.most_bytes, self.within_keys)
         self._crowd = self.most_configurations
+
+    @property
+    def graph(self) -> Graph:
+        """The match graph; its arrays have room for more than there is."""
+        return self.arena.graph
 
     def push(
         self,
@@ -245,7 +251,7 @@ class Evaluator:
             nodes = room(nodes, 4 * int(counters[NODES] + 3 * steps + 2))
         if counters[STARTS] + 1 > starts // 2:
             starts = room(starts, 4 * int(counters[STARTS] + 1))
-        self._resize(nodes, starts)
+        self.arena.resize(nodes, starts)
         # Handing out hits copies what they share with the living, so it is done in large lots.
         if len(self.hits.end) < nodes // 4:
             self.hits = new_hits(nodes // 4)
@@ -291,21 +297,6 @@ class Evaluator:
             return False
         return self.window < 0 or bool(self.graph.start_clock[0] >= now - self.window)
 
-    def _resize(self, nodes: int, starts: int) -> None:
-        if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):
-            return
-        size = nodes * 24 + starts * 16
-        if size > self.most_bytes:
-            raise BudgetError(
-                f"the partial matches need {size:,} bytes, more than the budget of "
-                f"{self.most_bytes:,}; a shorter WITHIN or a PARTITION BY makes them fewer, and "
-                "max_bytes= raises the budget"
-            )
-        grown = new_graph(nodes, starts)
-        for old, new in zip(self.graph, grown, strict=True):
-            new[: len(old)] = old
-        self.graph = grown
-
     def _grow_slots(self, wanted: int, tables: Tables) -> None:
         live, keys = self.configurations() if self.registers else (None, None)
         grown = new_slots(room(len(self.slots.state), wanted), 1, self.registers)
@@ -318,20 +309,11 @@ class Evaluator:
             self._relink(live, self.slots.root[live], keys, tables)
 
     def _harvest(self) -> Segment:
-        """Copy the graph below the hits, so that they outlive what comes."""
+        """Hand out the hits in a form that outlives what comes."""
         count = int(self.counters[HITS])
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
-        marked = self._mark(hits.root, hits.edge, hits.floor)
-        graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
-        roots, floors = marked.places[hits.root], marked.new_starts[hits.floor]
-        return Segment(graph, hits._replace(root=roots, floor=floors), self.limit)
-
-    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> Marked:
-        nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
-        return mark_below(
-            self.graph, nodes, starts, roots, edges, floors, within_keys=self.within_keys
-        )
+        return self.arena.hand_out(hits, self.limit)
 
     def compact(self, now: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
@@ -347,11 +329,7 @@ class Evaluator:
         alive = (starts >= floor) & (self.graph.start_clock[starts] >= edges)
         live, keys, edges = live[alive], keys[alive], edges[alive]
         floors = np.full(len(live), floor, np.int32)
-        marked = self._mark(slots.root[live], edges, floors)
-        graph = marked.gathered(self.graph, self.graph)
-        roots = marked.places[slots.root[live]]
-        self.counters[NODES] = len(graph.label)
-        self.counters[STARTS] = len(graph.start_clock)
+        roots = self.arena.compact(slots.root[live], edges, floors)
         self.counters[FLOOR] = 0
         self._relink(live, roots, keys)
 
@@ -408,7 +386,7 @@ class Evaluator:
         """Go on from partial matches that were saved: a fresh evaluator takes them over."""
         nodes, starts, count = len(graph.label), len(graph.start_clock), len(state)
         self._grow_keys(int(keys.max(initial=0)) + 1)
-        self._resize(
+        self.arena.resize(
             room(len(self.graph.label), 2 * nodes), room(len(self.graph.start_clock), 2 * starts)
         )
         self._grow_slots(2 * count, self.table.arrays(1))

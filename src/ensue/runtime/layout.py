@@ -185,13 +185,13 @@ class Hits(NamedTuple):
 def new_graph(nodes: int, starts: int) -> Graph:
     """Allocate a match graph."""
     return Graph(
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int32),
-        np.zeros(starts, np.int64),
-        np.zeros(starts, np.int64),
+        np.empty(nodes, np.int32),
+        np.empty(nodes, np.int32),
+        np.empty(nodes, np.int32),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int32),
+        np.empty(starts, np.int64),
+        np.empty(starts, np.int64),
     )
 
 

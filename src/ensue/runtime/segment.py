@@ -1,4 +1,4 @@
-"""Matches found in a stretch of the stream: a graph of their own, listed or counted on demand."""
+"""Matches found in a stretch of the stream: a graph that they hold, listed or counted on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from ensue.runtime.enumerate import (
     pack,
     split_by_variable,
 )
-from ensue.runtime.layout import Graph, Hits
+from ensue.runtime.extract import mark_below
+from ensue.runtime.layout import Graph, Hits, new_graph
 from ensue.runtime.memory import new_integers
 from ensue.runtime.prune import Bounds, list_within
 
@@ -111,11 +112,22 @@ class Segment:
     hits: Hits
     limit: int
     """At most so many matches a hit; -1: all."""
+    lent: bool = False
+    """Whether the graph is that of the evaluation, in which there is more than the hits need."""
 
     @property
     def effort(self) -> int:
         """About how many steps counting takes at most."""
         return 0 if self.limit == 1 else len(self.hits.end) * len(self.graph.label)
+
+    def trimmed(self) -> Segment:
+        """Return the same matches in a graph of which they need every node."""
+        if not self.lent:
+            return self
+        hits = self.hits
+        marked = mark_below(self.graph, hits.root, hits.edge, hits.floor, within_keys=True)
+        graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
+        return Segment(graph, marked.moved(hits), self.limit)
 
     def count(self) -> int:
         """Count the matches without listing them."""
