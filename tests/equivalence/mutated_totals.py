@@ -22,6 +22,7 @@ from ensue.engine.evaluation import find_matches
 from ensue.engine.stream import Options
 from ensue.runtime import count as counting
 from ensue.runtime import paths, prune
+from ensue.runtime import turn as turning
 from ensue.runtime.layout import FOREVER, NOTHING, UNION
 from tests.equivalence.suite import stream
 
@@ -129,7 +130,8 @@ def _steps(change: Callable[..., None]) -> Callable[[Patch], None]:
 
     def apply(patch: Patch) -> None:
         original = counting.add_step
-        patch.setattr(counting, "add_step", lambda *given: change(original, *given))
+        for module in (counting, turning):
+            patch.setattr(module, "add_step", lambda *given: change(original, *given))
 
     return apply
 

@@ -24,8 +24,8 @@ from ensue.logic.evaluate import Tally
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved_counts
-from ensue.runtime.count import Counted
 from ensue.runtime.counter import Counter
+from ensue.runtime.runs import Counted
 from ensue.runtime.table import Table
 
 

@@ -19,9 +19,9 @@ from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering, Summed
 from ensue.predicates.evaluate import Batch
-from ensue.runtime.count import Counted
 from ensue.runtime.counter import Counter, Terms
 from ensue.runtime.paths import weigh
+from ensue.runtime.runs import Counted
 from ensue.runtime.segment import Segment
 from ensue.runtime.weights import Values, binds_of
 

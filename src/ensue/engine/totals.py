@@ -22,8 +22,8 @@ from ensue.logic.reference import Row
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
-from ensue.runtime.count import Counted
 from ensue.runtime.counter import Terms
+from ensue.runtime.runs import Counted
 from ensue.runtime.weights import NONE, Values, Weights, load_weights, save_weights
 
 Path = tuple[str, ...]

@@ -14,8 +14,6 @@ not touched. One that the window has passed is dropped when somebody looks at it
 from __future__ import annotations
 
 from ensue.runtime.evaluate import (
-    CONSUME_ANY,
-    CONSUME_PARTITION,
     add_hit,
     add_node,
     add_runs,
@@ -27,6 +25,8 @@ from ensue.runtime.evaluate import (
 from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
 from ensue.runtime.jit import borrowing_kernel, helper, subroutine
 from ensue.runtime.layout import (
+    CONSUME_ANY,
+    CONSUME_PARTITION,
     CROWDED,
     DONE,
     EMPTY,

@@ -15,12 +15,10 @@ that move nothing are not kept. Without a window nothing leaves, and `forward` i
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from ensue.runtime.jit import borrowing_kernel, helper
 from ensue.runtime.layout import (
+    CONSUME_ANY,
+    CONSUME_PARTITION,
     DONE,
     FULL,
     MISSING,
@@ -30,197 +28,38 @@ from ensue.runtime.layout import (
     Array,
     Tables,
 )
+from ensue.runtime.runs import (
+    EPOCH,
+    FOUND,
+    FREE_PAIR,
+    NEED_NODES,
+    NEED_PAIRS,
+    NODES,
+    ONE,
+    PAIRS,
+    PARTIAL,
+    TOTAL,
+    Counted,
+    Nodes,
+    Pairs,
+    Runs,
+    Scratch,
+    clear,
+    drop_nodes,
+    drop_pairs,
+    free_node,
+    take_node,
+    take_pair,
+)
+from ensue.runtime.turn import turn
 from ensue.runtime.weights import (
     Binds,
     Values,
-    Weights,
     add_product,
     add_step,
     copy_row,
-    new_weights,
     set_number,
 )
-
-CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
-
-PAIRS, FREE_PAIR, NODES, FREE_NODE, FOUND, EPOCH, COUNTERS = range(7)
-"""How many pairs, nodes and hits there are, the first free ones, and how often all was consumed."""
-
-NEED_PAIRS, NEED_NODES, NEED_SCRATCH = range(3)
-"""What there is no room for."""
-
-TOTAL, PARTIAL, ONE, OWN_PAIRS = range(4)
-"""Pairs that the kernel keeps to itself: sums in progress, and the one run that may start."""
-
-
-class Pairs(NamedTuple):
-    """Entries of sparse vectors: a state, the weight of the runs in it, the next entry."""
-
-    state: np.ndarray
-    next: np.ndarray
-    weight: Weights
-
-
-class Nodes(NamedTuple):
-    """Entries of the lists `front`, `rows` and `back` of a key."""
-
-    number: np.ndarray
-    """The symbol of an event; the state of a row at the turn."""
-    clock: np.ndarray
-    next: np.ndarray
-    vector: np.ndarray
-    """The pairs of a start or of a row."""
-    values: Values
-    """What an event of the back adds to the terms."""
-
-
-class Runs(NamedTuple):
-    """The runs of every key."""
-
-    forward: np.ndarray
-    rows: np.ndarray
-    front: np.ndarray
-    back: np.ndarray
-    oldest: np.ndarray
-    """The clock of the first start of the back."""
-    newest: np.ndarray
-    """The clock of the last start of all."""
-    epoch: np.ndarray
-    """Whether all was consumed since: counted as in the counters."""
-
-
-class Counted(NamedTuple):
-    """Events that completed matches, and the weight of all of those."""
-
-    end: np.ndarray
-    key: np.ndarray
-    weight: Weights
-
-
-class Scratch(NamedTuple):
-    """Room to work in."""
-
-    local: np.ndarray
-    """[state]: its number among those that matter while the back is turned, or NOTHING."""
-    states: np.ndarray
-    place: np.ndarray
-    """Where the row of each of those begins."""
-    symbols: np.ndarray
-    """[symbol]: whether it is among those of the back."""
-    weight: Weights
-
-
-def new_pairs(count: int, like: Values, *, exact: bool) -> Pairs:
-    """Allocate pairs."""
-    return Pairs(
-        np.zeros(count, np.int32), np.zeros(count, np.int32), new_weights(count, like, exact=exact)
-    )
-
-
-def new_nodes(count: int, like: Values, *, exact: bool) -> Nodes:
-    """Allocate nodes."""
-    return Nodes(
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int32),
-        np.zeros(count, np.int32),
-        Values(*new_weights(count, like, exact=exact)),
-    )
-
-
-def new_runs(keys: int) -> Runs:
-    """Allocate the runs of some keys."""
-    lists = (np.full(keys, NOTHING, np.int32) for _ in range(4))
-    clocks = (np.zeros(keys, np.int64) for _ in range(3))
-    return Runs(*lists, *clocks)
-
-
-def new_counted(count: int, like: Values, *, exact: bool) -> Counted:
-    """Allocate room for hits."""
-    return Counted(
-        np.zeros(count, np.int64), np.zeros(count, np.int32), new_weights(count, like, exact=exact)
-    )
-
-
-@helper
-def take_pair(pairs: Pairs, counters: Array, state: int, after: int) -> int:
-    """Return a new pair without runs."""
-    pair: int = counters[FREE_PAIR]
-    if pair != NOTHING:
-        counters[FREE_PAIR] = pairs.next[pair]
-    else:
-        pair = counters[PAIRS]
-        counters[PAIRS] = pair + 1
-    pairs.state[pair] = state
-    pairs.next[pair] = after
-    set_number(pairs.weight, pair, 0)
-    return pair
-
-
-@helper
-def take_node(nodes: Nodes, counters: Array, number: int, clock: int, after: int) -> int:
-    """Return a new node."""
-    node: int = counters[FREE_NODE]
-    if node != NOTHING:
-        counters[FREE_NODE] = nodes.next[node]
-    else:
-        node = counters[NODES]
-        counters[NODES] = node + 1
-    nodes.number[node] = number
-    nodes.clock[node] = clock
-    nodes.next[node] = after
-    nodes.vector[node] = NOTHING
-    return node
-
-
-@helper
-def free_node(nodes: Nodes, counters: Array, node: int) -> None:
-    """Give back a node."""
-    nodes.next[node] = counters[FREE_NODE]
-    counters[FREE_NODE] = node
-
-
-@helper
-def drop_pairs(pairs: Pairs, counters: Array, head: int) -> None:
-    """Give back all pairs of a vector."""
-    while head != NOTHING:
-        after = pairs.next[head]
-        pairs.next[head] = counters[FREE_PAIR]
-        counters[FREE_PAIR] = head
-        head = after
-
-
-@borrowing_kernel
-def drop_nodes(pairs: Pairs, nodes: Nodes, counters: Array, head: int) -> None:
-    """Give back all nodes of a list, and their vectors."""
-    while head != NOTHING:
-        after = nodes.next[head]
-        drop_pairs(pairs, counters, nodes.vector[head])
-        free_node(nodes, counters, head)
-        head = after
-
-
-@borrowing_kernel
-def clear(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int) -> None:
-    """Forget all runs of a key."""
-    drop_pairs(pairs, counters, runs.forward[key])
-    runs.forward[key] = NOTHING
-    drop_nodes(pairs, nodes, counters, runs.rows[key])
-    runs.rows[key] = NOTHING
-    drop_nodes(pairs, nodes, counters, runs.front[key])
-    runs.front[key] = NOTHING
-    drop_nodes(pairs, nodes, counters, runs.back[key])
-    runs.back[key] = NOTHING
-
-
-@borrowing_kernel
-def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int, now: int) -> None:
-    """Forget the keys whose last start has left the window or was consumed."""
-    for key in range(runs.forward.shape[0]):
-        if runs.forward[key] != NOTHING or runs.front[key] != NOTHING:
-            late = window >= 0 and runs.newest[key] < now - window
-            if late or runs.epoch[key] != counters[EPOCH]:
-                clear(pairs, nodes, runs, counters, key)
 
 
 @helper
@@ -295,143 +134,6 @@ def advance(
             counters[FREE_PAIR] = moved
         moved = after
     return kept
-
-
-@borrowing_kernel
-def reach(tables: Tables, scratch: Scratch) -> int:
-    """Number the start and the states that the symbols at hand lead to; return how many."""
-    scratch.states[0] = 0
-    scratch.local[0] = 0
-    reached = 1
-    done = 0
-    while done < reached:
-        state = scratch.states[done]
-        done += 1
-        for symbol in range(scratch.symbols.shape[0]):
-            cell = tables.cells[state, symbol]
-            if not scratch.symbols[symbol] or cell < 0:
-                continue
-            for step in range(tables.rows[cell], tables.rows[cell + 1]):
-                target = tables.targets[step]
-                if target != NOTHING and scratch.local[target] == NOTHING:
-                    scratch.local[target] = reached
-                    scratch.states[reached] = target
-                    reached += 1
-    return reached
-
-
-@borrowing_kernel
-def turn(
-    tables: Tables,
-    binds: Binds,
-    pairs: Pairs,
-    nodes: Nodes,
-    runs: Runs,
-    counters: Array,
-    scratch: Scratch,
-    key: int,
-    edge: int,
-) -> tuple[int, int]:
-    """Turn the back of a key over to be its front; return what there is no room for, or (-1, 0).
-
-    The last event comes first, and none before the window's edge. The scratch has a row for every
-    state that matters, with the runs from there to the turn, and room for a second one; the row of
-    the start has the runs from all starts so far. Columns are the states that runs are in now.
-    """
-    for state in range(scratch.local.shape[0]):
-        scratch.local[state] = NOTHING
-    for symbol in range(scratch.symbols.shape[0]):
-        scratch.symbols[symbol] = False
-    starts = 0
-    node = runs.back[key]
-    while node != NOTHING:
-        scratch.symbols[nodes.number[node]] = True
-        starts += tables.cells[0, nodes.number[node]] >= 0
-        node = nodes.next[node]
-    reached = reach(tables, scratch)
-    width = 0
-    pair = runs.forward[key]
-    while pair != NOTHING:
-        width += 1
-        pair = pairs.next[pair]
-    if 2 * reached * width > scratch.weight.whole.shape[0]:
-        return NEED_SCRATCH, 2 * reached * width
-    if counters[PAIRS] + (starts + 1) * width > pairs.state.shape[0]:
-        return NEED_PAIRS, (starts + 1) * width
-    if counters[NODES] + width > nodes.number.shape[0]:
-        return NEED_NODES, width
-
-    room = scratch.weight
-    for cell in range(2 * reached * width):
-        set_number(room, cell, 0)
-    for i in range(reached):
-        scratch.place[i] = 2 * i * width
-    column = 0
-    pair = runs.forward[key]
-    while pair != NOTHING:
-        set_number(room, scratch.place[scratch.local[pairs.state[pair]]] + column, 1)
-        column += 1
-        pair = pairs.next[pair]
-    front = NOTHING
-    node = runs.back[key]
-    while node != NOTHING and nodes.clock[node] >= edge:
-        symbol = nodes.number[node]
-        for i in range(reached):
-            cell = tables.cells[scratch.states[i], symbol]
-            if cell == STAY or (i == 0 and cell < 0):
-                continue
-            at = scratch.place[i]
-            if i > 0:
-                # Others still read the old row; it is left behind below.
-                at = 4 * i * width + width - at
-                for j in range(width):
-                    set_number(room, at + j, 0)
-            first = tables.rows[cell] if cell >= 0 else 0
-            last = tables.rows[cell + 1] if cell >= 0 else 0
-            for step in range(first, last):
-                if tables.targets[step] == NOTHING:
-                    continue
-                row = scratch.place[scratch.local[tables.targets[step]]]
-                for j in range(width):
-                    if room.real[row + j, 0] > 0.0:
-                        add_step(
-                            room, at + j, row + j, binds, tables.labels[step], nodes.values, node
-                        )
-        for i in range(1, reached):
-            if tables.cells[scratch.states[i], symbol] != STAY:
-                scratch.place[i] = 4 * i * width + width - scratch.place[i]
-        after = nodes.next[node]
-        if tables.cells[0, symbol] < 0:
-            free_node(nodes, counters, node)
-        else:
-            nodes.next[node] = front
-            front = node
-            column = 0
-            pair = runs.forward[key]
-            while pair != NOTHING:
-                if room.real[column, 0] > 0.0:
-                    own = take_pair(pairs, counters, pairs.state[pair], nodes.vector[front])
-                    copy_row(pairs.weight, own, room, column)
-                    nodes.vector[front] = own
-                column += 1
-                pair = pairs.next[pair]
-        node = after
-
-    # From now on the front ends here: the product of what comes is the identity.
-    drop_nodes(pairs, nodes, counters, node)
-    runs.back[key] = NOTHING
-    runs.front[key] = front
-    rows = NOTHING
-    pair = runs.forward[key]
-    while pair != NOTHING:
-        rows = take_node(nodes, counters, pairs.state[pair], 0, rows)
-        nodes.vector[rows] = take_pair(pairs, counters, pairs.state[pair], NOTHING)
-        set_number(pairs.weight, nodes.vector[rows], 1)
-        pair = pairs.next[pair]
-    runs.rows[key] = rows
-    drop_pairs(pairs, counters, runs.forward[key])
-    runs.forward[key] = NOTHING
-    return -1, 0
 
 
 @helper
@@ -585,3 +287,13 @@ def count_matches(
             elif consume == CONSUME_PARTITION:
                 clear(pairs, nodes, runs, counters, key)
     return DONE, symbols.shape[0], 0, 0
+
+
+@borrowing_kernel
+def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int, now: int) -> None:
+    """Forget the keys whose last start has left the window or was consumed."""
+    for key in range(runs.forward.shape[0]):
+        if runs.forward[key] != NOTHING or runs.front[key] != NOTHING:
+            late = window >= 0 and runs.newest[key] < now - window
+            if late or runs.epoch[key] != counters[EPOCH]:
+                clear(pairs, nodes, runs, counters, key)

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.errors import BudgetError
-from ensue.runtime import count, weights
-from ensue.runtime.count import (
+from ensue.runtime import count, runs, turn, weights
+from ensue.runtime.evaluator import CONSUME, MOST_BYTES
+from ensue.runtime.jit import announce
+from ensue.runtime.layout import FULL, MISSING, NOTHING, Tables
+from ensue.runtime.runs import (
     COUNTERS,
     EPOCH,
     FOUND,
@@ -31,9 +34,6 @@ from ensue.runtime.count import (
     new_pairs,
     new_runs,
 )
-from ensue.runtime.evaluator import CONSUME, MOST_BYTES
-from ensue.runtime.jit import announce
-from ensue.runtime.layout import FULL, MISSING, NOTHING, Tables
 from ensue.runtime.table import Table
 from ensue.runtime.weights import (
     Binds,
@@ -86,7 +86,7 @@ class Counter:
 
     def __post_init__(self) -> None:
         like = self.terms.nothing(0)
-        self._kernels = uncompiled(weights, count) if self.exact else count
+        self._kernels = uncompiled(weights, runs, turn, count) if self.exact else count
         if not self.exact:
             announce()
         self.pairs = new_pairs(1 << 10, like, exact=self.exact)

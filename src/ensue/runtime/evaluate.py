@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from ensue.runtime.jit import borrowing_kernel, helper, kernel
 from ensue.runtime.layout import (
+    CONSUME_ANY,
+    CONSUME_PARTITION,
     DONE,
     FLOOR,
     FOREVER,
@@ -31,8 +33,6 @@ from ensue.runtime.layout import (
     Slots,
     Tables,
 )
-
-CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
 
 
 @helper

@@ -15,15 +15,13 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.runtime.arena import Arena
 from ensue.runtime.correlate import correlate
-from ensue.runtime.evaluate import (
-    CONSUME_ANY,
-    CONSUME_NONE,
-    CONSUME_PARTITION,
-    evaluate,
-)
+from ensue.runtime.evaluate import evaluate
 from ensue.runtime.index import rebuild
 from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
+    CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_PARTITION,
     COUNTERS,
     CROWDED,
     DONE,

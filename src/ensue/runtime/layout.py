@@ -51,6 +51,8 @@ DONE, MISSING, FULL, CROWDED = range(4)
 """Why a kernel returned: all events read, a cell of the table is unknown, an array is full, there
 are more configurations than it was told to allow."""
 
+CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
+"""What an event that completes a match consumes: nothing, everything, what its partition has."""
 
 EMPTY = -(2**63)
 """The content of a register that nothing was put into; it satisfies every condition."""

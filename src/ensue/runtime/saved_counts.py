@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ensue.automata.determine import START
-from ensue.runtime.count import (
+from ensue.runtime.counter import Counter, copy_into, doubled
+from ensue.runtime.layout import NOTHING
+from ensue.runtime.runs import (
     COUNTERS,
     FREE_NODE,
     FREE_PAIR,
@@ -25,8 +27,6 @@ from ensue.runtime.count import (
     new_nodes,
     new_pairs,
 )
-from ensue.runtime.counter import Counter, copy_into, doubled
-from ensue.runtime.layout import NOTHING
 from ensue.runtime.weights import Values, Weights, load_weights, save_weights
 
 
