@@ -13,6 +13,7 @@ from ensue.errors import (
     CeqlWarning,
     EnsueError,
     EventError,
+    EventWarning,
     SnapshotError,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "CeqlWarning",
     "EnsueError",
     "EventError",
+    "EventWarning",
     "Match",
     "Matches",
     "Query",

@@ -8,6 +8,8 @@ same error can be shown plain in a log and in colour on a terminal.
 from __future__ import annotations
 
 import bisect
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -217,6 +219,18 @@ class BudgetError(EnsueError, RuntimeError):
 
 class CeqlWarning(UserWarning):
     """A legal query that probably does not mean what it says."""
+
+
+class EventWarning(UserWarning):
+    """Data that can be read, but are probably not what they should be."""
+
+
+def warn(message: str, kind: type[Warning]) -> None:
+    """Warn at the line of the user's code that called Ensue."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ensue."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=depth)
 
 
 _KINDS: dict[str, type[CeqlError]] = {

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import Outcome, ensue
+from tests.cli.command import Outcome, ensue, start
 
 EVENTS = """\
 type,ts,name,price
@@ -357,3 +357,16 @@ def test_no_matches(format: str) -> None:
     assert outcome.code == 0
     assert outcome.stdout.count("\n") == (1 if format == "csv" else 0)
     assert outcome.stderr.startswith("no matches in 4 events, ")
+
+
+def test_warnings_about_data_and_evaluation_are_sentences(tmp_path: Path) -> None:
+    query = "SELECT * FROM S WHERE NEXT(A AS a ; B AS b FILTER a.v < b.v) ; B WITHIN 3 EVENTS"
+    (tmp_path / "q.ceql").write_text(query)
+    rows = "".join(f"{'AB'[n % 2]},{n}\n" for n in range(1001))
+    (tmp_path / "events.csv").write_text(f"type,v\n{rows}A,none\n")
+    process = start("run", "q.ceql", "events.csv", folder=tmp_path)
+    _, said = process.communicate()
+    assert process.returncode == 0
+    data, speed, *_ = said.splitlines()
+    assert data.startswith("warning: events.csv, line 1003, column 'v': 'none' is not a number")
+    assert speed.startswith("warning: this query is evaluated by definition")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from datetime import datetime
 from pathlib import Path
 
@@ -202,3 +203,30 @@ def test_csv_that_is_not_utf8_is_named_by_line(tmp_path: Path) -> None:
 def test_csv_that_stops_being_utf8_is_named_by_line(tmp_path: Path) -> None:
     path = csv_file(tmp_path, b"a\n" + b"x\n" * 100 + b"\xff\n")
     assert complaint(path).startswith(f"{path}, line 102: not UTF-8")
+
+
+def _warnings_of(tmp_path: Path, content: str, **types: pa.DataType) -> list[str]:
+    path = csv_file(tmp_path, content)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        list(open_events(path, types=types).batches)
+    return [str(each.message) for each in said]
+
+
+def test_a_column_of_numbers_with_an_odd_value_is_warned_of(tmp_path: Path) -> None:
+    numbers = "".join(f"{n},{n}.5\n" for n in range(12))
+    (said,) = _warnings_of(tmp_path, f"id,price\n{numbers}12,n/a\n")
+    assert "events.csv, line 14, column 'price': 'n/a' is not a number" in said
+    assert "declare its type" in said
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["id\n1\n2\n3\n", "id\na\nb\n3\n", "id\na\n3\n", "id\nx\n", "id\n1e5\n-2.\n.5\n\n"],
+)
+def test_numbers_and_names_are_not_warned_of(tmp_path: Path, content: str) -> None:
+    assert _warnings_of(tmp_path, content) == []
+
+
+def test_a_declared_column_is_not_warned_of(tmp_path: Path) -> None:
+    assert _warnings_of(tmp_path, "id\n1\n2\n3\nx\n", id=pa.string()) == []

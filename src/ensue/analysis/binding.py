@@ -424,7 +424,7 @@ class Binder:
                 node.function.span,
                 f"unknown function '{node.function.text}'",
                 name,
-                known,
+                [*known, *TRENDS],
                 f"the functions are {listing(known, 30)}",
             )
 

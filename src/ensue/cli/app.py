@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import Annotated
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +16,9 @@ from ensue.cli.demo import demo
 from ensue.cli.explain import explain
 from ensue.cli.generate import generate
 from ensue.cli.run import run
-from ensue.cli.terminal import say, silence_output
+from ensue.cli.terminal import remark, say, silence_output
 from ensue.cli.test import run_tests
+from ensue.cli.wording import as_options
 
 app = typer.Typer(
     name="ensue",
@@ -55,12 +59,27 @@ def _ensue(
     """
 
 
+def _show_warning(
+    otherwise: Callable[..., None],
+    message: Warning | str,
+    category: type[Warning],
+    *place: Any,
+    **more: Any,
+) -> None:
+    """Show our own warnings as a sentence, without the place in Python code that they come from."""
+    if category.__module__ == "ensue.errors":
+        remark(f"warning: {as_options(str(message))}")
+    else:
+        otherwise(message, category, *place, **more)
+
+
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a sign is no reason to fail.
             stream.reconfigure(errors="replace")
+    warnings.showwarning = partial(_show_warning, warnings.showwarning)
     try:
         app(prog_name="ensue")
     finally:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time as clock
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
-from ensue.errors import CeqlWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,11 +46,7 @@ def execute(
         say(explain(events, query, **asked))
         return
     before = clock.perf_counter()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", CeqlWarning)
-        found = recognize(events, query, **options)
-    for warning in said:
-        remark(f"warning: {warning.message}")
+    found = recognize(events, query, **options)
     if format == "parquet":
         with remarks().status("Looking for matches"):
             found.write.mode("errorifexists").parquet(str(out))

@@ -6,8 +6,6 @@ a new event is found anew among them by the reference.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +17,7 @@ from ensue.engine.findings import Listed
 from ensue.engine.recogniser import NOTHING, Outcome
 from ensue.engine.stream import Stream
 from ensue.engine.values import to_events
-from ensue.errors import CeqlWarning
+from ensue.errors import CeqlWarning, warn
 from ensue.logic import formula as f
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import (
@@ -30,6 +28,7 @@ from ensue.logic.reference import (
     Group,
     Plan,
     Reference,
+    Row,
     consumed,
     forgotten_nothing,
     found_in,
@@ -40,6 +39,9 @@ from ensue.logic.reference import (
 
 _MANY = 1_000
 """On so many events, an evaluation by definition deserves a warning."""
+
+_LEAST = 16
+"""Pieces of a stretch have so many events at least."""
 
 _BYTES = 400
 """About what an event takes here."""
@@ -74,10 +76,25 @@ class ByDefinition:
         """Take all values."""
 
     def push(self, stream: Stream) -> Outcome:
-        """Find what ends at the events of a stretch."""
-        if not len(stream.times):
-            return NOTHING
+        """Find what ends at the events of a stretch.
+
+        It is read in pieces as long as the window, so that the reference sees two of these at a
+        time. Without a window everything is kept, and a piece more would only be seen once more.
+        """
         self._warn(len(stream.times))
+        found: list[Found] = []
+        rows: list[Row] = []
+        begin = 0
+        while begin < len(stream.times):
+            size = len(stream.times) if self.plan.window is None else len(self._events)
+            end = min(begin + max(size, _LEAST), len(stream.times))
+            found += self._read_piece(stream.slice(begin, end))
+            rows += [] if self.gathering is None else self.gathering.take(self._now)
+            begin = end
+        return Outcome(Listed(found), rows)
+
+    def _read_piece(self, stream: Stream) -> list[Found]:
+        """Return what ends at the events of a piece, or nothing where totals are gathered."""
         since = len(self._events)
         self._positions += range(stream.first, stream.first + len(stream.times))
         self._events += to_events(stream)
@@ -92,23 +109,20 @@ class ByDefinition:
             positions = [self._positions[i] for i in own]
             found += found_in(self.plan, key, positions, reference, first_new)
         found = consumed(in_order(found), self.plan.consume, self.forgotten)
-        if self.gathering is None:
-            outcome = Outcome(Listed(limited(found, self.plan.limit)))
-        else:
+        if self.gathering is not None:
             kept: Any = dict(zip(self._positions, self._events, strict=True))
             self.gathering.add(found, Reference(kept, self.tally))
-            outcome = Outcome(NOTHING.findings, self.gathering.take(self._now))
+            found = []
         self._trim()
-        return outcome
+        return limited(found, self.plan.limit)
 
     def _warn(self, events: int) -> None:
         before, self._read = self._read, self._read + events
         if self.warns and before <= _MANY < self._read:
-            warnings.warn(
+            warn(
                 f"this query is evaluated by definition, which is slow on {self._read:,} events, "
                 f"because of {self.why}",
                 CeqlWarning,
-                stacklevel=caller_depth(),
             )
 
     def advance(self, time: int) -> Outcome:
@@ -208,11 +222,3 @@ def load_groups(gathering: Gathering, saved: Mapping[Any, Any]) -> None:
         key: Group(event, time, number, count, {n: list(v) for n, v in values.items()})
         for key, (event, time, number, count, values) in saved.items()
     }
-
-
-def caller_depth() -> int:
-    """Return how many frames the caller's warning is away from the user's code."""
-    depth, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ensue."):
-        depth, frame = depth + 1, frame.f_back
-    return depth + 1

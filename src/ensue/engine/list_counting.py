@@ -6,7 +6,6 @@ over conditions, and where totals are of computed events.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,13 +16,13 @@ import numpy as np
 from ensue.engine.adding import Adding
 from ensue.engine.aggregating import Aggregating
 from ensue.engine.block import part
-from ensue.engine.definition import caller_depth, load_groups, save_groups
+from ensue.engine.definition import load_groups, save_groups
 from ensue.engine.findings import Findings, TooManyError
 from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.refine import Refined, Rows
 from ensue.engine.stream import Stream
 from ensue.engine.way_back import WayBack
-from ensue.errors import CeqlWarning
+from ensue.errors import CeqlWarning, warn
 from ensue.logic.reference import Found, Gathering, Plan, Reference, Row
 
 _MANY = 10_000
@@ -90,11 +89,10 @@ class ListCounting(Adding):
     def _warn(self) -> None:
         if self.warns and self.listed > _MANY:
             self.warns = False
-            warnings.warn(
+            warn(
                 f"this query lists its matches to count them, {self.listed:,} so far; explain() "
                 "says why",
                 CeqlWarning,
-                stacklevel=caller_depth(),
             )
 
     def _over(self, time: int | None) -> list[Row]:

@@ -29,6 +29,7 @@ from ensue.io.csv_errors import (
     refuse_long_integers,
     refuse_open_quote,
     too_long,
+    warn_of_odd_values,
 )
 from ensue.io.text import Block, Text, end_of_lines
 
@@ -47,8 +48,10 @@ def read_csv(text: Text, types: Types, start: Position | None = None) -> Reader:
         first = next(blocks, None)
         if first is None or b"\n" not in first.data:
             raise no_header(text)
-        guessed = _parsed(text, first.data, {}, None, None).schema
+        sample = _parsed(text, first.data, {}, None, None)
+        guessed = sample.schema
         refuse_same_names(guessed, text.name)
+        warn_of_odd_values(sample, set(types), text)
         columns = {each.name: _type_to_read(each, types, text) for each in guessed}
         empty = [each.name for each in guessed if each.name not in types and each.type == pa.null()]
         settled: Types = dict.fromkeys(sorted(empty), pa.null())

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ensue.errors import EventError
+from ensue.errors import EventError, EventWarning, warn
 from ensue.io.columns import Types
 from ensue.io.files import UNREADABLE, open_binary
 from ensue.io.kinds import kind_of_type
@@ -26,6 +26,8 @@ from ensue.io.places import show
 from ensue.io.text import Text
 
 _LONG_INTEGER = re.compile(r"[+-]?\d{19,}")
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_LOOKED_AT = 10_000
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
@@ -63,7 +65,7 @@ def too_long(text: Text, block: int) -> EventError:
 
 def misfit(text: Text, at: int, name: str, arrow: pa.DataType, value: str) -> EventError:
     """Say that a value is not of the type of its column."""
-    place = _find(text, lambda record: len(record) > at and record[at] == value)
+    place = _find(text, partial(_holds, at, value))
     return EventError(
         f"{place}, column {name!r}: {show(value)} is not of type {kind_of_type(arrow)}, as the "
         "column is; declare a type that holds all of its values"
@@ -74,6 +76,27 @@ def not_utf8(text: Text) -> EventError:
     """Say that a text is in another encoding."""
     place = _find(text, lambda record: any(map(_NOT_UTF8.search, record)))
     return EventError(f"{place}: not UTF-8; convert the file first")
+
+
+def warn_of_odd_values(sample: pa.RecordBatch, declared: set[str], text: Text) -> None:
+    """Warn of columns that were taken for strings though nearly all of their values are numbers."""
+    from pyarrow import compute
+
+    for at, name in enumerate(sample.schema.names):
+        if sample.schema.field(at).type != pa.string() or name in declared:
+            continue
+        values = sample.column(at).slice(0, _LOOKED_AT).drop_null()
+        numbers = compute.match_substring_regex(values, _NUMBER)
+        odd = values.filter(compute.invert(numbers))
+        if len(odd) > max(1, len(values) // 10) or len(values) - len(odd) < 2:
+            continue
+        value = odd[0].as_py()
+        place = _find(text, partial(_holds, at, value))
+        warn(
+            f"{place}, column {name!r}: {show(value)} is not a number, so the whole column is read "
+            "as strings; declare its type to say what it is",
+            EventWarning,
+        )
 
 
 def refuse_long_integers(
@@ -97,6 +120,10 @@ def refuse_long_integers(
                 f"{_find(text, is_long)}, column {name!r}: an integer does not fit into 64 bits; "
                 "declare the column as string or double"
             )
+
+
+def _holds(at: int, value: str, record: list[str]) -> bool:
+    return len(record) > at and record[at] == value
 
 
 def _is_long_integer(at: int, record: list[str]) -> bool:

@@ -88,7 +88,7 @@ class Counter:
         like = self.terms.nothing(0)
         self._kernels = uncompiled(weights, runs, turn, count) if self.exact else count
         if not self.exact:
-            announce()
+            announce(count.count_matches)
         self.pairs = new_pairs(1 << 10, like, exact=self.exact)
         self.nodes = new_nodes(1 << 10, like, exact=self.exact)
         self.runs = new_runs(1)

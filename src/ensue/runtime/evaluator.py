@@ -99,7 +99,7 @@ class Evaluator:
     """So many configurations, those that have left the window included, are worth a look."""
 
     def __post_init__(self) -> None:
-        announce()
+        announce(correlate if self.registers else evaluate)
         self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
         self.index = new_index(64, len(self.table.indexes), FEW_CONTENTS)

@@ -89,8 +89,11 @@ def _compile(function: _Function, **options: Any) -> _Function:
     return compiled
 
 
-def announce() -> None:
-    """Say on the terminal that the kernels are about to be compiled, if they are."""
-    if _config.DISABLE_JIT or any(FOLDER.glob("*.nbi")) or not sys.stderr.isatty():
+def announce(kernel: Any) -> None:
+    """Say on the terminal that a kernel is about to be compiled, if it is."""
+    if _config.DISABLE_JIT or not sys.stderr.isatty():
         return
-    sys.stderr.write("Ensue compiles its kernels; this happens once and takes some seconds.\n")
+    function = kernel.py_func
+    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-*.nbi"
+    if not any(FOLDER.rglob(name)):
+        sys.stderr.write("Ensue compiles its kernels; this happens once and takes some seconds.\n")

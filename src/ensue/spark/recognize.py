@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import reduce
@@ -13,7 +12,7 @@ from pyspark.sql import DataFrame
 from ensue.engine.fast import Budgets
 from ensue.engine.query import Output, Query, compile
 from ensue.engine.stream import Options
-from ensue.errors import CeqlWarning
+from ensue.errors import CeqlWarning, warn
 from ensue.spark import batch, streaming
 from ensue.spark.columns import joined, with_late
 from ensue.spark.plan import Way, way_of
@@ -153,4 +152,4 @@ def _warn(way: Way, program: Program) -> None:
     if program.by_definition:
         said.append("this query is evaluated by definition, which is slow; explain() says why")
     for sentence in said:
-        warnings.warn(f"{program.name}: {sentence}", CeqlWarning, stacklevel=3)
+        warn(f"{program.name}: {sentence}", CeqlWarning)
