@@ -14,13 +14,17 @@ import pytest
 Patch = pytest.MonkeyPatch
 Mutation = Callable[[Patch], None]
 
-MUTATIONS: dict[str, Mutation] = {}
+
+class Registry(dict[str, Mutation]):
+    """Mutations to be tried, by their names: a decorator of the functions that make them."""
+
+    def __call__(self, apply: Mutation) -> Mutation:
+        self[apply.__name__] = apply
+        return apply
 
 
-def mutation(apply: Mutation) -> Mutation:
-    """Have a mutation tried."""
-    MUTATIONS[apply.__name__] = apply
-    return apply
+mutation = Registry()
+"""Those of the engine, tried in test_mutations.py."""
 
 
 def noticed_by(module: str) -> dict[str, Any]:

@@ -15,17 +15,10 @@ from ensue.automata.registers import Deferred, Guard, Plan
 from ensue.engine.absence import Barriers
 from ensue.engine.refine import Refined
 from ensue.runtime.table import Table
+from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
 
-Patch = pytest.MonkeyPatch
-Mutation = Callable[[Patch], None]
-
-MUTATIONS: dict[str, Mutation] = {}
-
-
-def mutation(apply: Mutation) -> Mutation:
-    MUTATIONS[apply.__name__] = apply
-    return apply
+mutation = Registry()
 
 
 def _guards(patch: Patch, change: Callable[[list[Guard]], list[Guard]]) -> None:
@@ -139,8 +132,8 @@ def test_the_engine_passes_the_suite_of_conditions() -> None:
     assert failure is None, f"{failure.query}\n{failure.rows}"
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", mutation)
 def test_a_mutation_of_conditions_fails_the_suite(name: str, monkeypatch: Patch) -> None:
     related_suite()  # The reference shares conditions with the engine: ask it before.
-    MUTATIONS[name](monkeypatch)
+    mutation[name](monkeypatch)
     assert first_failure(related_suite) is not None, "nothing notices"

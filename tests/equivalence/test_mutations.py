@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.equivalence import mutated_engine, mutated_machines  # noqa: F401
-from tests.equivalence.mutations import MUTATIONS, Patch, noticed_by
+from tests.equivalence.mutations import Patch, mutation, noticed_by
 from tests.equivalence.suite import first_failure, suite
 
 
@@ -18,10 +18,10 @@ def test_the_engine_passes_the_suite() -> None:
     assert failure is None, f"{failure.query}\n{failure.rows}"
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", mutation)
 def test_a_mutation_fails_the_suite(name: str, monkeypatch: Patch) -> None:
     suite()  # The reference shares expressions with the engine: ask it before anything is mutated.
-    MUTATIONS[name](monkeypatch)
+    mutation[name](monkeypatch)
     assert first_failure() is not None, "nothing notices"
 
 
