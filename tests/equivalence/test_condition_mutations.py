@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import ensue
 from ensue.automata.registers import Deferred, Guard, Plan
 from ensue.engine.absence import Barriers
 from ensue.engine.refine import Refined
+from ensue.predicates.encode import Encoder
+from ensue.predicates.evaluate import Batch
+from ensue.runtime.layout import EMPTY
 from ensue.runtime.table import Table
 from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
@@ -127,7 +132,20 @@ def nothing_is_consumed_on_listing(patch: Patch) -> None:
     patch.setattr(Refined, "__iter__", matches)
 
 
-def test_the_engine_passes_the_suite_of_conditions() -> None:
+def test_the_engine_passes_the_suite_whatever_is_in_columns_that_nobody_wants(
+    monkeypatch: Patch,
+) -> None:
+    original = Encoder.encode
+
+    def encode(self: Encoder, batch: Batch) -> np.ndarray:
+        values = original(self, batch)
+        values[:, [n for n in range(values.shape[1]) if n not in self.wanted]] = EMPTY
+        return values
+
+    monkeypatch.setattr(Encoder, "encode", encode)
+    query = ensue.compile("SELECT * FROM S WHERE (A ; (ANY AS z) ; C) FILTER z.v = ANY.v")
+    rows = [{"type": kind, "v": 1} for kind in "ABC"]
+    assert [(m.start, m.end) for m in query.run(rows)] == [(0, 2)]
     failure = first_failure(related_suite)
     assert failure is None, f"{failure.query}\n{failure.rows}"
 

@@ -29,8 +29,8 @@ class Encoder:
     _next: int = 1
 
     def encode(self, batch: Batch) -> np.ndarray:
-        """Return one row an event, one number for each column."""
-        values = np.empty((batch.length, len(self.columns)), np.int64)
+        """Return one row an event, one number for each column: 0 where nobody looks at it."""
+        values = np.zeros((batch.length, len(self.columns)), np.int64)
         for number, column in enumerate(self.columns):
             if number in self.wanted:
                 values[:, number] = self._encoded(batch, column)

@@ -58,7 +58,11 @@ class Table:
     labels: list[int] = field(default_factory=lambda: [0])
     """The bits of each label number; 0 is the empty label."""
     registers: list[int] = field(init=False)
-    """Of the registers of the plan, those that are ever filled; the kernels know no others."""
+    """Of the registers of the plan, those that are ever filled; the kernels know no others.
+
+    Where none is, one that stays empty and is never compared: else the kernel that looks at guards
+    would not be asked.
+    """
     columns: frozenset[int] = field(init=False)
     """The columns of values that some step looks at."""
     indexes: list[int] = field(init=False)
@@ -75,12 +79,14 @@ class Table:
     _actions: list[list[tuple[int, int]]] = field(default_factory=list)
     _access: list[int] = field(default_factory=list)
     _indexed: set[tuple[int, int]] = field(default_factory=set)
+    _filled: frozenset[int] = field(init=False)
     _prospects: Prospects | None = field(init=False)
     _arrays: Tables | None = None
 
     def __post_init__(self) -> None:
         plan = self.determined.compiled.plan
         self.registers = list(range(plan.registers))
+        self._filled = frozenset(self.registers)
         self.columns = frozenset(range(len(plan.columns)))
         self._prospects = prospects(self.determined.compiled, self.determined)
         if self._prospects is not None:
@@ -100,8 +106,8 @@ class Table:
             for register, (act, _) in enumerate(some)
             if act not in ("keep", "clear")
         }
-        # With none at all, the kernel that looks at guards would not be asked.
         self.registers = sorted(filled) or [0]
+        self._filled = frozenset(filled)
         guards = [guard for label, _ in ahead.steps for guard in plan.guards(label)]
         looked = {each.column for each in guards if each.register in {None, *filled}}
         put = {some[register][1] for some in acts for register in filled}
@@ -147,7 +153,7 @@ class Table:
         guards = [
             guard if guard.register is None else guard._replace(register=own[guard.register])
             for guard in plan.guards(bits)
-            if guard.register is None or guard.register in own
+            if guard.register is None or guard.register in self._filled
         ]
         # The guard that an index answers comes first, best an equality: there the kernel looks
         # for its column.
