@@ -18,8 +18,9 @@ help: ## Show this list
 demo: $(READY) ## Find patterns in a day of generated trades on embedded Spark (ARGS='--engine local' without)
 	@$(BIN)/ensue demo --engine spark $(ARGS)
 
+# Three processes on two cores: one has all tests on Spark, which mostly wait.
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
-	@$(BIN)/python -m pytest -q -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -q -n 3 $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
 	@$(BIN)/ruff check .
