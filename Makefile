@@ -33,10 +33,10 @@ format: $(READY) ## Format the code and mend what can be mended mechanically
 	@$(BIN)/ruff format .
 
 FUZZED := tests/equivalence tests/io tests/language tests/predicates tests/runtime tests/engine/test_snapshot.py tests/cli/test_checkpoint.py
-# One round tries some 94,000 pairs of a query and a stream.
-ROUNDS ?= 11
+# One round tries some 74,000 pairs of a query and a stream.
+ROUNDS ?= 14
 
-fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROUNDS=1 is a tenth)
+fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROUNDS=1 is a fourteenth)
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "Round $$round of $(ROUNDS)"; \
 	  ENSUE_FUZZ=1 $(BIN)/python -m pytest -q -n 2 -k 'not mutation' $(FUZZED) $(ARGS) || exit 1; \

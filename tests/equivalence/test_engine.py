@@ -48,7 +48,7 @@ def note(matches: Matches) -> None:
     event(f"longest match: {'three or more' if longest > 2 else longest}")
 
 
-@settings(max_examples=MANY * 3)
+@settings(max_examples=MANY * 2)
 @given(pairs(), st.booleans())
 def test_engine_eq_reference(pair: Pair, positions_only: bool) -> None:
     ready, rows = compiled(pair.query), pair.rows
