@@ -21,6 +21,7 @@ from ensue.cli.plan import Every
 from ensue.cli.terminal import UsageError
 from ensue.errors import SnapshotError
 from ensue.io.columns import Position
+from ensue.io.replacing import replacing
 
 _MAGIC = b"ensue checkpoint 1\n"
 _HEAD = 1 << 12
@@ -55,12 +56,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "finished": checkpoint.finished,
     }
     content = json.dumps(told).encode() + b"\n" + checkpoint.session
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as file:
-        file.write(_MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    with replacing(path) as new:
+        new.write_bytes(_MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
     _sync_folder(path)
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
-from glob import has_magic
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,15 @@ def event_paths(arguments: Sequence[str], streams: Sequence[str]) -> dict[str, l
             f"FROM names {count(len(streams), 'stream')}; say which file holds which: {pairs}"
         )
     return paths
+
+
+def event_files(paths: Mapping[str, Sequence[str]]) -> list[str]:
+    """List the files, folders and standard input that paths and patterns stand for."""
+    listed: list[str] = []
+    for path in (each for of_stream in paths.values() for each in of_stream):
+        is_pattern = path != STDIN and not _exists(Path(path))
+        listed += glob(path, recursive=True) if is_pattern else [path]  # noqa: PTH207
+    return listed
 
 
 def _pair(argument: str) -> tuple[str, str]:

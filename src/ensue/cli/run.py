@@ -197,7 +197,8 @@ def run(
       ensue run large.ceql trades.csv trades.csv --param v=2500 -o large.parquet
     """
     with exit_codes():
-        from ensue.cli.inputs import STDIN, event_paths, query_source
+        from ensue.cli.inputs import STDIN, event_files, event_paths, query_source
+        from ensue.cli.outputs import refuse_reading_outputs
 
         following = "json" if follow and out is None and format is None else None
         plan = Plan(
@@ -214,6 +215,14 @@ def run(
         source = query_source(query)
         compiled = _compile(source, param or [], schema)
         paths = event_paths(events, [word.text for word in compiled.tree.sources])
+        refuse_reading_outputs(
+            {"-o": out, "--checkpoint": checkpoint},
+            {
+                "events of": event_files(paths),
+                "query": [query],
+                "schema": [] if schema is None else [schema],
+            },
+        )
         options = {
             "type": type,
             "time": time,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import typer
@@ -31,6 +31,7 @@ from ensue.engine.query import Query
 from ensue.engine.session import Session
 from ensue.engine.stream import Options
 from ensue.io.files import COMPRESSED
+from ensue.io.replacing import replacing
 
 _POLL = 0.2
 """So many seconds pass before a file that is followed is looked at again."""
@@ -89,6 +90,9 @@ def _start(
         refuse_other_files(plan.checkpoint, before.files, events.files)
     session = query.open(**options) if before is None else query.resume(before.session)
     rows = 0 if before is None else before.rows
+    reading = {name: value for name, value in options.items() if name != "output"}
+    positions_only = options["output"] == "positions"
+    needs = events.needs(query, Options(**reading), positions_only, plan.show_events)
     with _opened(plan, before, mentioned, options["type"]) as sink:
         if plan.checkpoint is not None:
             assert isinstance(sink, TextSink)
@@ -97,44 +101,41 @@ def _start(
             )
             saver.started(rows)
             savers.append(saver)
-        _run(session, events, options, plan, sink, stops, savers, rows)
+        said, stopped = _run(session, events.steps(needs), sink, stops, savers, rows)
+    if stopped is not None:
+        remark(f"stopped: {said}")
+        raise typer.Exit(stopped.code)
+    remark(said)
 
 
 def _run(
     session: Session,
-    events: Events,
-    options: Mapping[str, Any],
-    plan: Plan,
+    steps: Iterator[Step],
     sink: Sink,
     stops: Stopper,
     savers: Sequence[Saver],
     rows: int,
-) -> None:
-    """Read, push and write until all is done, or somebody asks to stop."""
-    reading = {name: value for name, value in options.items() if name != "output"}
-    positions_only = options["output"] == "positions"
-    needs = events.needs(session.query, Options(**reading), positions_only, plan.show_events)
+) -> tuple[str, StopRequestError | None]:
+    """Read, push and write until all is done, or somebody asks to stop; return what to say."""
     started = clock.perf_counter()
     last: Matches | None = None
     stopped: StopRequestError | None = None
     try:
         with progress() as tell:
-            _push_all(session, events.steps(needs), sink, stops, savers, tell, rows)
+            _push_all(session, steps, sink, stops, savers, tell, rows)
         with stops.step():
             last = session.finish()
             sink.write(last)
     except StopRequestError as request:
         stopped = request
+    stops.closing()
     sink.finish(last)
     if not stops.broke_off:
         for saver in savers:
             saver.save(finished=last is not None)
     gives_rows = last is not None and last.shape.totals is not None
     said = summary(session.stats, clock.perf_counter() - started, rows=gives_rows)
-    if stopped is not None:
-        remark(f"stopped: {said}")
-        raise typer.Exit(stopped.code)
-    remark(said)
+    return said, stopped
 
 
 def _push_all(
@@ -167,7 +168,10 @@ def _opened(
         if plan.out is None:
             yield _TableSink(table, output(), plan.follow)
             return
-        with plan.out.open("w", encoding="utf-8") as file:
+        with (
+            nullcontext(plan.out) if plan.follow else replacing(plan.out) as target,
+            target.open("w", encoding="utf-8") as file,
+        ):
             yield _TableSink(table, output(file), plan.follow)
     elif plan.checkpoint is not None:
         assert plan.out is not None
@@ -175,7 +179,9 @@ def _opened(
         with open_output(plan.out, before) as file:
             yield TextSink(plan.format, file, plan.show_events, has_header=has_header)
     else:
-        with open_sink(plan.format, plan.out, events=plan.show_events) as sink:
+        with open_sink(
+            plan.format, plan.out, events=plan.show_events, in_place=plan.follow
+        ) as sink:
             yield sink
 
 
@@ -224,8 +230,6 @@ def _refuse_impossible(paths: Mapping[str, Sequence[str]], plan: Plan) -> None:
     if plan.checkpoint.is_dir() or not plan.checkpoint.absolute().parent.is_dir():
         problem = "this is a folder" if plan.checkpoint.is_dir() else "there is no such folder"
         raise UsageError(f"--checkpoint {plan.checkpoint}: {problem}")
-    if plan.checkpoint.absolute() == plan.out.absolute():
-        raise UsageError("--checkpoint and -o name the same file")
 
 
 def _about(query: Query, options: Mapping[str, Any], plan: Plan) -> dict[str, Any]:

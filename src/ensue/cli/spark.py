@@ -143,7 +143,9 @@ def _print(table: Any, out: Path | None, most: int) -> None:
     if out is None:
         output().print(shown)
     else:
-        with out.open("w", encoding="utf-8") as file:
+        from ensue.io.replacing import replacing
+
+        with replacing(out) as target, target.open("w", encoding="utf-8") as file:
             output(file).print(shown)
     if table.num_rows > most:
         remark(f"… and {table.num_rows - most:,} more")

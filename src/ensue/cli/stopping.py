@@ -31,11 +31,14 @@ class Stopper:
     def __init__(self) -> None:
         self._noted: int | None = None
         self._is_busy = False
+        self._is_closing = False
         self.broke_off = False
         """Whether something was left half done."""
 
     def handle(self, number: int, _: Any) -> None:
         """Note a signal; stop at once when idle, or when it is not the first."""
+        if self._is_closing:
+            return
         again = self._noted is not None
         self._noted = _EXITS[signal.Signals(number)]
         if again or not self._is_busy:
@@ -43,6 +46,10 @@ class Stopper:
             raise StopRequestError(self._noted)
         if remarks().is_terminal:
             remark("stopping as soon as what is begun is done; press Ctrl-C again to stop at once")
+
+    def closing(self) -> None:
+        """Heed no more signals: what was found is put in its place, which takes a moment."""
+        self._is_closing = True
 
     @contextmanager
     def step(self) -> Iterator[None]:

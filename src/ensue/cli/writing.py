@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
@@ -16,6 +16,7 @@ from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
 from ensue.io.files import create_binary
+from ensue.io.replacing import replacing
 
 if TYPE_CHECKING:
     from ensue.engine.match import Matches
@@ -32,26 +33,26 @@ class Sink(Protocol):
 
 
 @contextmanager
-def open_sink(kind: str, path: Path | None, *, events: bool) -> Iterator[Sink]:
-    """Open a file or standard output for matches; it is whole when this is left."""
-    if kind == "parquet":
-        assert path is not None
-        with _ParquetSink(path, events) as sink:
-            yield sink
-        return
-    with _stream(path) as stream:
-        yield TextSink(kind, stream, events)
+def open_sink(
+    kind: str, path: Path | None, *, events: bool, in_place: bool = False
+) -> Iterator[Sink]:
+    """Open a file or standard output for matches.
 
-
-@contextmanager
-def _stream(path: Path | None) -> Iterator[IO[bytes]]:
+    The file takes its place, whole, when this is left without an error; with `in_place` it is
+    written where it is, for those who read along.
+    """
     if path is None:
         sys.stdout.flush()
-        yield sys.stdout.buffer
+        yield TextSink(kind, sys.stdout.buffer, events)
         sys.stdout.buffer.flush()
         return
-    with create_binary(path) as file:
-        yield file
+    with nullcontext(path) if in_place else replacing(path) as target:
+        if kind == "parquet":
+            with _ParquetSink(target, events, path) as sink:
+                yield sink
+            return
+        with create_binary(target) as stream:
+            yield TextSink(kind, stream, events)
 
 
 class TextSink:
@@ -108,26 +109,26 @@ class _ParquetSink:
     _WAITING = 50_000
     """So many matches are kept before they are written."""
 
-    def __init__(self, path: Path, events: bool) -> None:
+    def __init__(self, path: Path, events: bool, name: Path) -> None:
         self._path = path
         self._events = events
+        self._name = name
+        """What errors call the file."""
         self._tables: list[pa.Table] = []
         self._rows = 0
         self._writer: Any = None
+        self._last: Matches | None = None
 
     def __enter__(self) -> _ParquetSink:
-        # The file is there, and can be written, before the work begins.
-        self._path.open("wb").close()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._writer is not None:
             self._writer.close()
-        elif kind is not None:
-            self._path.unlink(missing_ok=True)
 
     def write(self, matches: Matches) -> None:
         """Keep matches until there are many, then write them."""
+        self._last = matches
         for table in matches.tables(events=self._events):
             if table.num_rows:
                 self._tables.append(table)
@@ -137,8 +138,10 @@ class _ParquetSink:
 
     def finish(self, last: Matches | None) -> None:
         """Write what waits; a file without matches has columns too."""
-        if not self._tables and self._writer is None and last is not None:
-            self._tables.append(last.to_arrow(events=self._events).slice(0, 0))
+        last = last or self._last
+        if not self._tables and self._writer is None:
+            empty = pa.table({}) if last is None else last.to_arrow(events=self._events)
+            self._tables.append(empty.slice(0, 0))
         if self._tables:
             self._write()
 
@@ -156,7 +159,7 @@ class _ParquetSink:
                 table = pa.concat_tables([empty, *waiting], promote_options="permissive")
                 if not table.schema.equals(schema):
                     raise EventError(
-                        f"{self._path}: the events have other columns now than at first, and a "
+                        f"{self._name}: the events have other columns now than at first, and a "
                         "Parquet file keeps its columns; write JSON lines, or declare the types "
                         "of all columns"
                     )

@@ -48,8 +48,7 @@ def create_binary(path: Path) -> IO[bytes]:
     """Open a file for writing, packed if its name ends in .gz or .zst."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        # No time of writing in the header: the same events make the same file.
-        return cast(IO[bytes], gzip.GzipFile(path, "wb", compresslevel=6, mtime=0))
+        return cast(IO[bytes], _GzipWriter(path))
     if suffix == ".zst":
         import pyarrow as pa
 
@@ -57,6 +56,19 @@ def create_binary(path: Path) -> IO[bytes]:
         sink: Any = pa.OSFile(str(path), "wb")
         return cast(IO[bytes], pa.CompressedOutputStream(sink, "zstd"))
     return path.open("wb")
+
+
+class _GzipWriter(gzip.GzipFile):
+    """A compressed file without its name and its time in the header: the same events, same file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        super().__init__("", "wb", compresslevel=6, fileobj=self._file, mtime=0)
+
+    def close(self) -> None:
+        """Close the file too, which GzipFile does only where it opened it."""
+        super().close()
+        self._file.close()
 
 
 def reason(error: BaseException) -> str:

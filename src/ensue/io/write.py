@@ -19,6 +19,7 @@ from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
 from ensue.io.files import create_binary, with_compressed
+from ensue.io.replacing import replacing
 
 _Write = Callable[[pa.RecordBatch], object]
 
@@ -33,6 +34,7 @@ def write_events(
 
     The columns are those of the first batch, unless a schema is given, which also serves when
     there is no batch at all. JSON lines takes batches that bring new columns; the others do not.
+    The file takes its place when it is whole: an error leaves what was there before.
     """
     target = Path(path)
     opener = _opener(target)
@@ -41,7 +43,7 @@ def write_events(
     columns = schema or (first[0].schema if first else pa.schema([]))
     rows = 0
     try:
-        with opener(target, columns) as write:
+        with replacing(target) as new, opener(new, columns, target) as write:
             for batch in chain(first, rest):
                 write(batch)
                 rows += batch.num_rows
@@ -51,7 +53,7 @@ def write_events(
     return rows
 
 
-def _opener(path: Path) -> Callable[[Path, pa.Schema], AbstractContextManager[_Write]]:
+def _opener(path: Path) -> Callable[[Path, pa.Schema, Path], AbstractContextManager[_Write]]:
     name = path.name.lower()
     for suffixes, opener in _OPENERS.items():
         if name.endswith(suffixes):
@@ -63,23 +65,23 @@ def _opener(path: Path) -> Callable[[Path, pa.Schema], AbstractContextManager[_W
 
 
 @contextmanager
-def _csv_file(path: Path, schema: pa.Schema) -> Iterator[_Write]:
+def _csv_file(path: Path, schema: pa.Schema, name: Path) -> Iterator[_Write]:
     for field in schema:
         if pa.types.is_nested(field.type):
             raise EventError(
-                f"{path}: column {field.name!r} is nested, which CSV cannot hold; "
+                f"{name}: column {field.name!r} is nested, which CSV cannot hold; "
                 "write JSON lines or Parquet"
             )
     with create_binary(path) as sink, arrow_csv.CSVWriter(sink, schema) as writer:
-        yield _of_columns(schema, writer.write_batch, path)
+        yield _of_columns(schema, writer.write_batch, name)
 
 
 @contextmanager
-def _parquet_file(path: Path, schema: pa.Schema) -> Iterator[_Write]:
+def _parquet_file(path: Path, schema: pa.Schema, name: Path) -> Iterator[_Write]:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(str(path), schema) as writer:
-        yield _of_columns(schema, writer.write_batch, path)
+        yield _of_columns(schema, writer.write_batch, name)
 
 
 def _of_columns(schema: pa.Schema, write: _Write, path: Path) -> _Write:
@@ -100,9 +102,9 @@ def _of_columns(schema: pa.Schema, write: _Write, path: Path) -> _Write:
 
 
 @contextmanager
-def _json_file(path: Path, _: pa.Schema) -> Iterator[_Write]:
+def _json_file(path: Path, _: pa.Schema, name: Path) -> Iterator[_Write]:
     with create_binary(path) as sink:
-        yield partial(_write_json, sink, path)
+        yield partial(_write_json, sink, name)
 
 
 def _write_json(sink: IO[bytes], path: Path, batch: pa.RecordBatch) -> None:
