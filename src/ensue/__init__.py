@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ensue.engine.match import Match, Matches, Total
     from ensue.engine.session import Session
 
+    __version__: str
+
 __all__ = [
     "BudgetError",
     "CeqlError",
@@ -40,6 +42,7 @@ __all__ = [
     "Sessions",
     "SnapshotError",
     "Total",
+    "__version__",
     "compile",
     "open",
     "resume",
@@ -48,7 +51,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Arrow when it is first asked for."""
+    """Import what needs Arrow, and look up the version, when it is first asked for."""
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("ensue")
+        except PackageNotFoundError:  # run from its sources
+            return "unknown"
     if name in ("Match", "Matches", "Total"):
         from ensue.engine import match
 

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NamedTuple
 
 
@@ -136,7 +137,31 @@ def _excerpt(text: str, left: int) -> tuple[str, int]:
 
 
 class EnsueError(Exception):
-    """The base of all errors that Ensue raises on purpose."""
+    """The base of all errors that Ensue raises on purpose.
+
+    Its message says what to do, so the frames inside Ensue are not shown: a notebook shows the
+    message alone, and pytest the test's own lines (`--full-trace` shows all).
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        frame = sys._getframe(1)
+        while frame.f_back is not None and _is_ours(frame):
+            frame.f_globals.setdefault("__tracebackhide__", _is_on_purpose)
+            frame = frame.f_back
+
+    def _render_traceback_(self) -> list[str]:
+        """Tell IPython what to show instead of a traceback."""
+        return [f"{type(self).__name__}:", *str(self).splitlines()]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("ensue.")
+
+
+def _is_on_purpose(raised: Any) -> bool:
+    """Tell pytest, which hands over its ExceptionInfo, whether to hide the frames of a module."""
+    return isinstance(raised.value, EnsueError)
 
 
 class CeqlError(EnsueError, ValueError):
@@ -228,7 +253,7 @@ class EventWarning(UserWarning):
 def warn(message: str, kind: type[Warning]) -> None:
     """Warn at the line of the user's code that called Ensue."""
     depth, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ensue."):
+    while frame.f_back is not None and _is_ours(frame):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, kind, stacklevel=depth)
 

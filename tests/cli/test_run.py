@@ -78,6 +78,24 @@ def test_missing_queries_are_bad_usage(query: str, sentence: str) -> None:
     assert outcome.stderr.startswith(f"error: {sentence}")
 
 
+@pytest.mark.parametrize("query", ["", "  "])
+def test_an_empty_query_is_no_folder(query: str) -> None:
+    outcome = ensue("run", query, "events.csv")
+    assert (outcome.code, outcome.stdout) == (1, "")
+    assert outcome.stderr.startswith("error[E116]: there is no query")
+
+
+def test_an_empty_name_of_a_file_is_no_folder() -> None:
+    outcome = ensue("run", QUERY, "")
+    assert (outcome.code, outcome.stderr) == (
+        2,
+        "error: '' names no file; - stands for standard input\n",
+    )
+    outcome = ensue("check", "")
+    assert outcome.code == 2
+    assert outcome.stderr.startswith("error: the name of a file is empty")
+
+
 def test_bad_queries_are_drawn() -> None:
     outcome = ensue("run", "SELECT * FROM S WHERE SELL FILTER SELL[prise > 3]", "events.csv")
     assert (outcome.code, outcome.stdout) == (1, "")
@@ -236,13 +254,19 @@ def test_type_and_time(folder: Path) -> None:
     [
         (["--time", "tz"], "the time column 'tz' is not among the columns"),
         (["--lateness", "3"], "--lateness needs a time column: pass --time"),
-        (["--time", "ts", "--lateness", "soon"], "--lateness 'soon' is not a duration"),
     ],
 )
 def test_bad_columns(options: list[str], sentence: str) -> None:
     outcome = ensue("run", QUERY, "events.csv", *options)
     assert (outcome.code, outcome.stdout) == (1, "")
     assert outcome.stderr.startswith(f"error: {sentence}")
+
+
+@pytest.mark.parametrize("lateness", ["soon", "-5", "10 parsecs", ""])
+def test_a_bad_lateness_is_bad_usage(lateness: str) -> None:
+    outcome = ensue("run", QUERY, "events.csv", "--time", "ts", f"--lateness={lateness}")
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(f"error: --lateness {lateness!r} is not a duration; write")
 
 
 def test_lateness(folder: Path) -> None:

@@ -145,13 +145,16 @@ def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
                 "E319",
                 window.attribute.span,
                 f"WITHIN n [attr] counts in units of an integer column, but this is {kind.article}",
-                "write a duration: WITHIN 10 SECONDS [attr]",
+                "write a duration: WITHIN 10 SECONDS [attr]"
+                if kind in _TIMES
+                else "times are timestamps, dates or integers: convert the column, or name another",
             )
         if window.duration is not None and kind is not None and kind not in _TIMES:
             context.report(
                 "E322",
                 window.attribute.span,
                 f"a time column holds timestamps, dates or integers, but this is {kind.article}",
+                "convert the column, or name the one with the events' times",
             )
         context = Context(
             context.source, context.schema, context.parameters, clock, context.problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -507,7 +508,7 @@ def _arithmetic_hint(left: Type, right: Type) -> str | None:
 
 def _quoting_hint(
     node: tree.Expression, bound: Expression, other: Expression
-) -> tuple[str, Fix] | None:
+) -> tuple[str, Fix | None] | None:
     """Propose to put a number into quotes, or to take a number out of them."""
     if not isinstance(node, tree.Constant):
         return None
@@ -519,6 +520,13 @@ def _quoting_hint(
             float(node.value)
         except ValueError:
             return None
+        if re.match(r"0\d", node.value):
+            name = f"'{'.'.join(other.path)}'" if isinstance(other, Attribute) else "the column"
+            return (
+                f"numbers have no leading zeros; where {name} holds codes such as "
+                f"'{node.value}', have it read as strings: declare it as string in schema=",
+                None,
+            )
         return f"did you mean the number {node.value}?", Fix(node.span, node.value.strip())
     if other.type.is_time and isinstance(node.value, str):
         text = f"{other.type.name} '{node.value}'"

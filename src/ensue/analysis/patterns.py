@@ -94,7 +94,8 @@ class PatternBinder:
                 f"'{event.stream.text}' is not among the streams of FROM",
                 event.stream.text,
                 self.sources,
-                f"FROM has {listing(sorted(self.sources))}",
+                f"FROM has {listing(sorted(self.sources))}; to compare attributes write FILTER "
+                "x[a > b] behind the pattern",
             )
         if event.type is not None and events is not None and event.type.text not in events:
             self.context.report_name(

@@ -43,6 +43,13 @@ class Drawing:
     edges: tuple[Edge, ...]
     complete: bool
 
+    def __repr__(self) -> str:
+        more = "" if self.complete else " or more"
+        return (
+            f"Automaton({self.states} states{more}, {len(self.edges)} edges; "
+            "to_dot() and to_mermaid() draw it)"
+        )
+
     def to_dot(self) -> str:
         """Write the automaton for Graphviz."""
         lines = ["digraph automaton {", "  rankdir=LR;", '  node [shape=circle, label=""];']

@@ -24,6 +24,8 @@ def query_files(arguments: Iterable[str]) -> list[str]:
     files: dict[str, None] = {}
     for argument in arguments:
         path = Path(argument)
+        if not argument:
+            raise UsageError("the name of a file is empty; write . for all .ceql files below here")
         if argument == STDIN:
             files[STDIN] = None
         elif not _exists(path):
@@ -44,6 +46,8 @@ def query_source(argument: str) -> Source:
     """Read a query: from a file, from standard input, or else the argument is its text."""
     if argument == STDIN:
         return read_query(STDIN)
+    if not argument.strip():
+        return Source(argument)
     path = Path(argument)
     if _exists(path):
         if path.is_dir():
@@ -144,6 +148,8 @@ def event_paths(arguments: Sequence[str], streams: Sequence[str]) -> dict[str, l
     paths: dict[str, list[str]] = {}
     for argument in arguments:
         stream, path = _pair(argument)
+        if not path:
+            raise UsageError(f"'{argument}' names no file; - stands for standard input")
         if path != STDIN and not _exists(Path(path)) and not has_magic(path):
             raise UsageError(f"{path}: there is no such file")
         paths.setdefault(stream, []).append(path)

@@ -12,6 +12,8 @@ import typer
 
 from ensue.cli.plan import Every, Format, Plan
 from ensue.cli.terminal import UsageError, exit_codes, remark, show
+from ensue.cli.wording import as_options
+from ensue.errors import EventError
 from ensue.io.files import with_compressed
 
 if TYPE_CHECKING:
@@ -286,7 +288,16 @@ def _show_events(wanted: bool | None, kind: Output) -> bool:
 
 
 def _lateness(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isdecimal() else text
+    """Read a lateness bound: a duration, or a number in the unit of the time column."""
+    if text is None or text.isdecimal():
+        return None if text is None else int(text)
+    from ensue.engine.lateness import nanoseconds
+
+    try:
+        nanoseconds(text)
+    except EventError as error:
+        raise UsageError(as_options(str(error))) from None
+    return text
 
 
 def _every(text: str) -> Every:

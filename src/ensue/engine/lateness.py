@@ -27,15 +27,20 @@ def lateness_in_units(
         if pa.types.is_integer(kind):
             return lateness
         raise EventError(f"lateness={lateness} has no unit; write '{lateness} seconds'")
-    nanoseconds = _nanoseconds(lateness)
+    length = nanoseconds(lateness)
     if not pa.types.is_integer(kind):
-        return nanoseconds
+        return length
     if time_unit is None:
         raise EventError("a lateness in time on an integer column needs time_unit=")
-    return nanoseconds // TIME_UNITS[time_unit]
+    return length // TIME_UNITS[time_unit]
 
 
-def _nanoseconds(lateness: Any) -> int:
+def nanoseconds(lateness: Any) -> int:
+    """Return a duration in nanoseconds, such as '10 seconds', '500 ms' or a timedelta.
+
+    >>> nanoseconds("1.5s"), nanoseconds(timedelta(microseconds=2))
+    (1500000000, 2000)
+    """
     if isinstance(lateness, timedelta):
         return lateness // timedelta(microseconds=1) * 1000
     found = _LATENESS.fullmatch(lateness)

@@ -248,6 +248,20 @@ class Sessions:
 
     # what there is to know
 
+    def __repr__(self) -> str:
+        return f"Sessions({', '.join(self._lane_of) or 'no queries'}; {self.state})"
+
+    @property
+    def state(self) -> str:
+        """How far the stream was read, in words; nothing is counted for it."""
+        lanes = self.lanes
+        events = max((lane.released for lane in lanes), default=0)
+        feeds = [lane.feed for lane in lanes if lane.feed is not None]
+        waiting = max((feed.waiting for feed in feeds), default=0)
+        said = f"{events:,} event{'' if events == 1 else 's'} read"
+        said += f", {waiting:,} waiting" if waiting else ""
+        return said + (", finished" if self._finished else "")
+
     @property
     def late(self) -> pa.Table:
         """The last 10,000 events that came too late; `matches.late` has those of one push."""

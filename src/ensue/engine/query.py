@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings as python_warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -28,14 +28,18 @@ if TYPE_CHECKING:
 Output = Literal["bindings", "positions"]
 
 
-@dataclass(frozen=True)
+_SHOWN = 80
+"""So many characters of a query's text its repr shows."""
+
+
+@dataclass(frozen=True, repr=False)
 class Query:
     """A compiled query."""
 
-    source: Source = field(repr=False)
-    tree: tree.Query = field(repr=False)
-    schema: Schema = field(repr=False)
-    params: Mapping[str, Any] = field(repr=False)
+    source: Source
+    tree: tree.Query
+    schema: Schema
+    params: Mapping[str, Any]
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
@@ -52,6 +56,10 @@ class Query:
 
     def __str__(self) -> str:
         return format_query(self.tree)
+
+    def __repr__(self) -> str:
+        text = " ".join(self.text.split())
+        return f"Query({text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'!r})"
 
     def run(
         self,

@@ -32,6 +32,9 @@ class Session:
         self.query = query
         self._of_one = Sessions({_NAME: query}, options, manner, on_error)
 
+    def __repr__(self) -> str:
+        return f"Session({self.query!r}, {self._of_one.state})"
+
     def push(self, events: object, *, first_row: int = 0) -> Matches:
         """Read more events and return the matches that they complete.
 

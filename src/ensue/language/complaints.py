@@ -19,6 +19,7 @@ _RULES: tuple[Callable[[Stumble], Diagnostic | None], ...] = (
     clauses.empty,
     clauses.misspelt_start,
     patterns.repeated_name,
+    patterns.comparison_as_pattern,
     patterns.equals_for_as,
     patterns.brackets_without_filter,
     patterns.comma_in_pattern,

@@ -31,6 +31,51 @@ def repeated_name(stumble: Stumble) -> Diagnostic | None:
     )
 
 
+_CONSTANTS = ("STRING", "INTEGER", "DECIMAL", "PARAMETER", "TRUE", "FALSE", "NULL")
+_SIGNS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
+_WORDS = ("IN", "BETWEEN", "LIKE", "RLIKE", "IS")
+
+
+def comparison_as_pattern(stumble: Stumble) -> Diagnostic | None:
+    """Look for `WHERE price > 10`, `WHERE price IN (…)` and `WHERE x.price > 10`."""
+    at, tokens = stumble.at, stumble.tokens
+    # After a name and '>' the parser wants an event: a stream and its event are written so, too.
+    after_sign = stumble.expected == {"NAME"} and tokens[at - 1].kind == ">"
+    sign = at - 1 if after_sign else at
+    name, rest = tokens[sign - 1], tokens[sign + 1 :]
+    if not (after_sign or stumble.after_pattern) or name.kind != "NAME" or len(rest) < 2:
+        return None
+    dotted = tokens[sign].kind == "." and rest[0].kind == "NAME"
+    value = rest[0].kind in (*_CONSTANTS, "-")
+    if dotted:
+        compares = rest[1].kind in (*_SIGNS, *_WORDS)
+    elif tokens[sign].kind in ("=", "==", ">"):
+        compares = value
+    elif tokens[sign].kind == "IN":
+        compares = rest[0].kind in ("(", "PARAMETER")
+    else:
+        compares = tokens[sign].kind in (*_SIGNS, *_WORDS)
+    if not compares:
+        return None
+    simple = rest[0].kind in _CONSTANTS and tokens[sign].kind in _SIGNS
+    end = rest[0] if dotted or simple else tokens[sign]
+    span = Span(name.span.start, end.span.end)
+    attribute = rest[0].text if dotted else name.text
+    condition = f"{name.text} {tokens[sign].text} {rest[0].text}" if simple else f"{attribute} …"
+    pattern = f"ANY AS x FILTER x[{condition}]"
+    hint = f"name an event and filter it: {pattern}, or its type instead of ANY"
+    if dotted:
+        hint = f"conditions follow the pattern: … FILTER {name.text}[{condition}]"
+    free = simple and all(each.text != "x" for each in tokens)
+    return Diagnostic(
+        "E155",
+        span,
+        "this is a condition, but here stands a pattern: the types of the events to find",
+        hint,
+        Fix(span, f"({pattern})") if free else None,
+    )
+
+
 def equals_for_as(stumble: Stumble) -> Diagnostic | None:
     """Look for `SELL = a`."""
     token = stumble.token
