@@ -129,7 +129,9 @@ STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
 
 @cache
 @st.composite
-def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Query:
+def rich_queries(
+    draw: st.DrawFn, language: Language, depth: int = 3, partitioned: bool = False
+) -> tree.Query:
     """A random query on a rich pattern; WITHIN counts events or units of `ts`."""
     pattern = draw(rich_patterns(language, depth))
     if language.conditions:
@@ -147,7 +149,7 @@ def rich_queries(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Qu
         tree.Selection(None if strategy is None else word(strategy), not shown, shown, ()),
         (word("S"),),
         pattern,
-        draw(st.sampled_from(((), (), (word("k"),)))),
+        (word("k"),) if partitioned else draw(st.sampled_from(((), (), (word("k"),)))),
         draw(st.sampled_from(WINDOWS)),
         draw(st.sampled_from((None, None, None, None, "ANY", "PARTITION"))),
         None,
@@ -225,8 +227,11 @@ def _accepted(event: Wanted, kind: str, row: Row) -> bool:
 def streams_for(draw: st.DrawFn, formula: f.Formula, longest: int, partitioned: bool) -> list[Row]:
     """A witness of a formula with other events between, as `strategies.streams` writes them."""
     wanted = draw(witnesses(formula))[:longest]
-    for _ in range(min(draw(st.sampled_from((1, 0, 2))), longest - len(wanted))):
-        place = draw(st.one_of(st.sampled_from((0, len(wanted))), st.integers(0, len(wanted))))
+    # Between the events of a match in a partition come those of others.
+    others = (2, 1, 3) if partitioned else (1, 0, 2)
+    for _ in range(min(draw(st.sampled_from(others)), longest + partitioned - len(wanted))):
+        ends = st.sampled_from((0, len(wanted)))
+        place = draw(st.one_of(st.integers(0, len(wanted)), *(() if partitioned else (ends,))))
         other = Wanted(draw(st.sampled_from(TYPES)), frozenset(), between=True)
         wanted.insert(place, other)
     key = draw(st.sampled_from(KEYS[:2]))
@@ -255,9 +260,18 @@ class Pair:
 
 
 @st.composite
-def pairs(draw: st.DrawFn, language: Language | None = None, longest: int = 7) -> Pair:
-    """A query, and a stream in which it is likely to find a match of three or more events."""
-    query = draw(rich_queries(language or Language()))
+def pairs(
+    draw: st.DrawFn,
+    language: Language | None = None,
+    longest: int = 7,
+    *,
+    partitioned: bool = False,
+) -> Pair:
+    """A query, and a stream in which it is likely to find a match of three or more events.
+
+    With `partitioned` it has a PARTITION BY, as one in three has else.
+    """
+    query = draw(rich_queries(language or Language(), partitioned=partitioned))
     source = Source(format_query(query))
     try:
         formula = to_formula(bind(parse_source(source), source))

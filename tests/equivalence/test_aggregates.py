@@ -30,11 +30,22 @@ FUNCTIONS = ("sum", "count", "min", "max", "avg", "range", "first", "last", "std
 
 @st.composite
 def aggregated(
-    draw: st.DrawFn, language: Language = PLAIN, *, filtered: bool | None = None
+    draw: st.DrawFn,
+    language: Language = PLAIN,
+    *,
+    filtered: bool | None = None,
+    strict: bool = False,
 ) -> Pair:
-    """A random query with an AGGREGATE at the top, often filtered and projected."""
-    pair = draw(pairs(language))
+    """A random query with an AGGREGATE at the top, often filtered and projected.
+
+    With `strict`, what it finds has no gap in its partition, and the partitions are interleaved.
+    """
+    pair = draw(pairs(language, partitioned=True) if strict else pairs(language))
     query = pair.query
+    if strict:
+        operator = draw(st.sampled_from(("STRICT", "STRICT", "NEXT", "LAST", "MAX")))
+        query = replace(query, pattern=tree.Applied(word(operator), query.pattern))
+        query = replace(query, select=replace(query.select, strategy=word("STRICT")))
     names = bound_names(query.pattern)
     columns = []
     for index in range(draw(st.integers(1, 3))):
@@ -54,7 +65,8 @@ def aggregated(
     if filtered is None and draw(st.integers(0, 2)) == 0:
         kept = draw(st.lists(st.sampled_from(names), unique=True, max_size=2))
         pattern = tree.Projected(pattern, tuple(map(word, ["Y", *kept])))
-        return Pair(replace(query, pattern=pattern, select=EVERYTHING), pair.rows)
+        everything = replace(EVERYTHING, strategy=query.select.strategy)
+        return Pair(replace(query, pattern=pattern, select=everything), pair.rows)
     select = query.select
     if filtered is None and draw(st.booleans()):
         own = tuple(replace(each, name=word(f"s_{each.name.text}")) for each in columns)

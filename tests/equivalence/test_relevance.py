@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 import ensue
@@ -15,9 +15,12 @@ from ensue.analysis.schema import from_arrow_schema
 from ensue.automata.relevance import needed
 from ensue.engine.program import compiled
 from ensue.errors import CeqlError
+from ensue.language.parser import parse
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
+from tests.equivalence.suite import stream
+from tests.equivalence.test_aggregates import aggregated
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
 
@@ -38,6 +41,8 @@ def found(query: ensue.Query, table: pa.Table) -> Counter[str]:
     return Counter(match.id for match in query.run(table, time="ts", tiebreak="id"))
 
 
+STRICT_COMPUTED = "SELECT STRICT x, y, max(x.v) AS top FROM S WHERE A AS x ; B AS y"
+
 LANGUAGES = (
     Language(),
     Language(contiguous=False, full=False),
@@ -45,8 +50,14 @@ LANGUAGES = (
 )
 
 
+ANY_PAIRS = st.one_of(
+    *(pairs(language, 8) for language in LANGUAGES), aggregated(), aggregated(strict=True)
+)
+
+
 @settings(max_examples=MANY // 2)
-@given(st.sampled_from(LANGUAGES).flatmap(lambda language: pairs(language, 8)))
+@given(ANY_PAIRS)
+@example(Pair(parse(STRICT_COMPUTED), stream("A1 C2 B3")))
 def test_without_irrelevant_events_eq_with_them(pair: Pair) -> None:
     try:
         query = ensue.compile(pair.text)

@@ -57,6 +57,8 @@ class Compiled:
     """Whether labels have hidden bits, so that two runs may be one match."""
     absent: tuple[Compiled, ...] = ()
     """What must not happen inside some intervals, where that is decided later."""
+    adjoined: int = 0
+    """The hidden bit of bound events whose predecessor is bound too; 0: there is none."""
 
     def all_predicates(self) -> Iterator[Predicate]:
         """Give all that is asked about one event."""
@@ -88,20 +90,31 @@ def compile_formula(
     *,
     assume_numbers: bool = False,
     defers: bool = False,
+    adjoins: bool = False,
 ) -> Compiled:
-    """Return the machine of a formula.
+    """Return the machine of a formula; with `adjoins`, its matches tell where they have gaps.
 
     Raises NotUnaryError where a strategy below the top chooses among matches that conditions
     between events, or on computed events, decide on.
     """
     plan = Plan(assume_numbers=assume_numbers, defers=defers)
-    return _compiled(formula, type_of, plan, frozenset())
+    return _compiled(formula, type_of, plan, frozenset(), adjoins=adjoins)
 
 
-def _compiled(formula: f.Formula, type_of: TypeOf, plan: Plan, unseen: frozenset[str]) -> Compiled:
+def _compiled(
+    formula: f.Formula,
+    type_of: TypeOf,
+    plan: Plan,
+    unseen: frozenset[str],
+    *,
+    adjoins: bool = False,
+) -> Compiled:
     builder = _Builder(formula, type_of, plan=plan, unseen=unseen)
     machine = builder.build(formula)
     builder.plan.shown = builder.made
+    adjoined = builder.hidden_bit() if adjoins else 0
+    if adjoined:
+        machine = m.Adjoined(machine, builder.visible, adjoined)
     return Compiled(
         machine,
         tuple(builder.variables),
@@ -109,6 +122,7 @@ def _compiled(formula: f.Formula, type_of: TypeOf, plan: Plan, unseen: frozenset
         builder.plan,
         hides=builder.hidden > len(builder.variables),
         absent=tuple(builder.absent),
+        adjoined=adjoined,
     )
 
 
@@ -180,8 +194,11 @@ class _Builder:
                 return self._projected(inner, names)
             case f.Select(formula=inner, strategy="START"):
                 return m.FromStart(self.build(inner), self._test(AtStart()))
-            case f.Select(formula=inner, strategy="STRICT"):
-                return m.WithoutGap(self.build(inner), self.visible)
+            case f.Select(formula=inner, strategy="STRICT", support=names):
+                visible = self.visible
+                if names is not None:
+                    visible = sum(self._bit(name) for name in self.variables if name in names)
+                return m.WithoutGap(self.build(inner), visible)
             case f.Select(formula=inner, strategy=strategy):
                 return m.Unbeaten(self._sealed(inner, strategy), m.COMPARE[strategy], self.visible)
             case f.Aggregate():
@@ -214,9 +231,9 @@ class _Builder:
             if self._is_own(name, formula):
                 bits[name] = self._bit(name)
             else:
-                bits[name] = self._hidden_bit()
+                bits[name] = self.hidden_bit()
                 machine = m.Copied(machine, self._bit(name), bits[name])
-        end = self._hidden_bit()
+        end = self.hidden_bit()
         inside = tuple(self.made[before:])
         self.made.append(len(self.plan.makers))
         self.plan.makers.append(Maker(formula, tuple(bits.items()), end, inside))
@@ -240,7 +257,7 @@ class _Builder:
             absent = absent.formula
         unseen = f.computed_variables(absent)
         alone = _compiled(absent, self.type_of, self.plan.like(), unseen)
-        begin, end = self._hidden_bit(), self._hidden_bit()
+        begin, end = self.hidden_bit(), self.hidden_bit()
         self.plan.intervals.append(Interval(begin, end, len(self.absent)))
         self.absent.append(alone)
         return m.Bounded(self.build(formula), begin, end)
@@ -313,11 +330,11 @@ class _Builder:
             if self._is_own(name, formula):
                 bits[name] = self._bit(name)
             else:
-                bits[name] = self._hidden_bit()
+                bits[name] = self.hidden_bit()
                 machine = m.Copied(machine, self._bit(name), bits[name])
         marker = 0
         if self.rounds:
-            marker = self._hidden_bit()
+            marker = self.hidden_bit()
             machine = m.Marked(machine, marker)
         iterated = frozenset(n for n in names if f.most_events(formula.formula, n) > 1)
         for condition in conditions:
@@ -357,7 +374,8 @@ class _Builder:
     def _bit(self, name: str) -> int:
         return 1 << self.variables.setdefault(name, len(self.variables))
 
-    def _hidden_bit(self) -> int:
+    def hidden_bit(self) -> int:
+        """Return a bit that no variable has."""
         self.hidden += 1
         return 1 << (self.hidden - 1)
 

@@ -477,6 +477,35 @@ class WithoutGap:
             yield Move(label, final, None if state is None else (after, state))
 
 
+@dataclass(frozen=True, slots=True)
+class Adjoined:
+    """φ with a hidden bit on each bound event whose predecessor in the (sub)stream is bound too.
+
+    It tells gaps where matches are listed: their positions count the events of all partitions.
+    """
+
+    inner: Machine
+    visible: int
+    hidden: int
+
+    @property
+    def nullable(self) -> bool:
+        return self.inner.nullable
+
+    def first(self, holds: Holds) -> Moves:
+        return self._marked(False, self.inner.first(holds))
+
+    def next(self, state: State, holds: Holds) -> Moves:
+        after, inner = state
+        return self._marked(after, self.inner.next(inner, holds))
+
+    def _marked(self, after: bool, moves: Moves) -> Iterator[Move]:
+        for label, final, state in moves:
+            bound = bool(label & self.visible)
+            marked = label | self.hidden if bound and after else label
+            yield Move(marked, final, None if state is None else (bound, state))
+
+
 Rivals = tuple[frozenset[State], ...]
 
 Compare = Callable[[int, bool, bool], int | None]

@@ -3,6 +3,11 @@
 AGGREGATE adds to a match and takes nothing from it, so whatever does not look at what it adds is
 moved below it, to be decided by the automaton: filters on events of the stream, START, and the
 strategies, which compare supports. What is left above is done on enumeration.
+
+STRICT asks about one match at a time, so it also goes below filters, and below projections with
+the variables that they leave. Only where NEXT, LAST or MAX choose before it, it stays; then the
+automaton marks which events of a match are neighbours, since positions do not tell: under PARTITION
+BY they count the events of all partitions.
 """
 
 from __future__ import annotations
@@ -43,12 +48,26 @@ def _peeled(formula: f.Formula) -> tuple[f.Formula, tuple[Operator, ...]]:
     if f.is_unary(formula):
         return formula, ()
     peeled: list[Operator] = []
-    while isinstance(formula, f.Project) or (
-        isinstance(formula, f.Select) and formula.strategy in ("NEXT", "LAST", "MAX")
+    while isinstance(formula, f.Project | f.Select) and (
+        isinstance(formula, f.Project) or _chooses(formula)
     ):
         peeled.append(formula)
         formula = formula.formula
     return formula, tuple(reversed(peeled))
+
+
+def _chooses(formula: f.Formula) -> bool:
+    """Tell whether NEXT, LAST or MAX stand at the top, if only below projections and STRICT."""
+    while isinstance(formula, f.Project | f.Select) and (
+        isinstance(formula, f.Project) or formula.strategy == "STRICT"
+    ):
+        formula = formula.formula
+    return isinstance(formula, f.Select) and formula.strategy != "START"
+
+
+def is_strict(formula: f.Formula) -> bool:
+    """Tell whether a formula is a STRICT."""
+    return isinstance(formula, f.Select) and formula.strategy == "STRICT"
 
 
 @dataclass(slots=True)
@@ -72,6 +91,11 @@ class _Chain:
                     self.operators.append(f.Filter(operator.formula, above))
             case f.Select(strategy="START"):
                 self.core = f.Select(self.core, "START")
+            case f.Select(strategy="STRICT"):
+                if self._chosen():
+                    self.operators.append(operator)
+                else:
+                    self.core = f.Select(self.core, "STRICT", self._left())
             case f.Select(strategy=strategy):
                 if all(isinstance(each, f.Aggregate) for each in self.operators):
                     self.core = f.Select(self.core, strategy)
@@ -79,6 +103,16 @@ class _Chain:
                     self.operators.append(operator)
             case f.Project():
                 self.operators.append(operator)
+
+    def _chosen(self) -> bool:
+        """Tell whether it is known on enumeration only what NEXT, LAST or MAX have chosen."""
+        late = any(isinstance(each, f.Select) for each in self.operators)
+        return late or (_chooses(self.core) and not f.is_unary(self.core))
+
+    def _left(self) -> frozenset[str] | None:
+        """Return the variables that the projections leave; None: all."""
+        kept = [each.variables for each in self.operators if isinstance(each, f.Project)]
+        return frozenset.intersection(*kept) if kept else None
 
     def _sinks(self, condition: f.Atomic) -> bool:
         names = set(f.condition_variables(condition))
@@ -116,6 +150,11 @@ class _Chain:
         return self.core if bound <= wanted else f.Project(self.core, frozenset(wanted & bound))
 
 
+def asks_neighbours(operators: tuple[Operator, ...]) -> bool:
+    """Tell whether gaps are looked for among matches that are listed."""
+    return any(map(is_strict, operators))
+
+
 def read_columns(operators: tuple[Operator, ...]) -> set[str]:
     """Return the columns of events that operators read."""
     read: set[str] = set()
@@ -137,10 +176,7 @@ def read_columns(operators: tuple[Operator, ...]) -> set[str]:
 
 def filters(operators: tuple[Operator, ...]) -> bool:
     """Tell whether operators may leave nothing of the matches of an event."""
-    return any(
-        isinstance(each, f.Filter) or (isinstance(each, f.Select) and each.strategy == "STRICT")
-        for each in operators
-    )
+    return any(isinstance(each, f.Filter) or is_strict(each) for each in operators)
 
 
 def adds_only(operators: tuple[Operator, ...]) -> bool:

@@ -9,7 +9,7 @@ from ensue.automata.build import Compiled, NotUnaryError, compile_formula
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.engine.as_partition import equal_attribute
-from ensue.engine.chain import take_off
+from ensue.engine.chain import asks_neighbours, take_off
 from ensue.engine.explain_totals import ON_GRAPH, aggregates, listing_cost, why_listed
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
@@ -76,18 +76,15 @@ def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]
     ]
 
 
-def _core(formula: Formula) -> Formula:
-    """Return what is left of a formula for its automaton."""
-    return take_off(formula)[0]
-
-
 def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:
     """Compile as an evaluation does; attributes of unknown type are taken for numbers."""
 
     def type_of(path: tuple[str, ...]) -> Type:
         return bound.schema.type_of(path, None) or Type.UNKNOWN
 
-    return compile_formula(_core(formula), type_of, assume_numbers=True)
+    core, operators = take_off(formula)
+    adjoins = asks_neighbours(operators)
+    return compile_formula(core, type_of, assume_numbers=True, adjoins=adjoins)
 
 
 def _conditions(compiled: Compiled, formula: Formula) -> str:

@@ -13,7 +13,7 @@ from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.automata.build import Compiled, NotUnaryError, TypeOf, compile_formula
 from ensue.engine import fast
-from ensue.engine.chain import adds_only, take_off
+from ensue.engine.chain import adds_only, asks_neighbours, take_off
 from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Budgets, Fast
@@ -92,7 +92,9 @@ def _ready(
 ) -> tuple[Compiled, Refinement | None] | None:
     formula, operators = take_off(to_formula(bound))
     try:
-        ready = compile_formula(formula, _type_of(bound), defers=defers)
+        ready = compile_formula(
+            formula, _type_of(bound), defers=defers, adjoins=asks_neighbours(operators)
+        )
     except NotUnaryError:
         return None
     if positions_only and adds_only(operators):
@@ -106,6 +108,7 @@ def _ready(
         tuple(ready.plan.makers),
         tuple(ready.plan.shown),
         limits_of(operators, ready),
+        adjoined=ready.adjoined,
     )
     if refinement.refuses:
         return ready, replace(refinement, consume=fast.consumption(bound))

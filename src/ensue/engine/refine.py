@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +83,8 @@ class Refinement:
     """What aggregates must stay within for a match to be worth listing."""
     consume: str = "NONE"
     """What a completing event consumes, where that is not known before."""
+    adjoined: int = 0
+    """The bit of events whose predecessor in the (sub)stream is bound too."""
 
     @property
     def refuses(self) -> bool:
@@ -95,12 +97,16 @@ class Refinement:
         plain = not (self.positions_only or self.deferred or self.intervals or self.makers)
         return plain and self.consume == "NONE" and is_columnar(self.operators)
 
-    def apply(self, matches: set[ComplexEvent], reference: Reference) -> list[ComplexEvent]:
+    def apply(
+        self, matches: set[ComplexEvent], reference: Reference, neighbours: Neighbours
+    ) -> list[ComplexEvent]:
         """Refine the matches of one completing event, the latest start first."""
         for operator in self.operators:
             match operator:
                 case f.Project(variables=names):
                     matches = {projected(c, names) for c in matches}
+                case f.Select(strategy="STRICT"):
+                    matches = {c for c in matches if neighbours.issuperset(_steps(c))}
                 case f.Select(strategy=strategy):
                     matches = select(matches, strategy)
                 case f.Aggregate():
@@ -114,6 +120,15 @@ class Refinement:
         if self.positions_only:
             matches = {support_only(c) for c in matches}
         return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
+
+
+Neighbours = set[tuple[int, int]]
+"""Pairs of events with nothing between them in their (sub)stream."""
+
+
+def _steps(c: ComplexEvent) -> Iterator[tuple[int, int]]:
+    """Return each event of a support with the next."""
+    return pairwise(sorted(c.support))
 
 
 @dataclass(slots=True)
@@ -220,9 +235,14 @@ class Refined:
         consumed = dict(self.before)
         consumes = self.refinement.consume
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
-            read = (self._read(word, reference) for word in group)
-            matches = {match for match in read if match is not None}
-            found = self.refinement.apply(matches, reference)
+            neighbours: Neighbours = set()
+            matches: set[ComplexEvent] = set()
+            for word in group:
+                match = self._read(word, reference)
+                if match is not None:
+                    matches.add(match)
+                    neighbours |= self._neighbours(word)
+            found = self.refinement.apply(matches, reference, neighbours)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
                 found = [match for match in found if match.start > consumed.get(of, -1)]
@@ -264,6 +284,13 @@ class Refined:
         )
         shown = frozenset(one for number in refinement.shown for one in made[number])
         return ComplexEvent(word.start, word.end, bindings, shown)
+
+    def _neighbours(self, word: Word) -> Neighbours:
+        """Return the bound events of a match between which nothing came."""
+        adjoined = self.refinement.adjoined
+        if not adjoined:
+            return set()
+        return {(last, at) for (last, _), (at, label) in pairwise(word.labels) if label & adjoined}
 
     def _reference(self) -> Reference:
         """Return what evaluates conditions and aggregates on the events of the matches."""

@@ -113,6 +113,8 @@ class Select:
 
     formula: Formula
     strategy: Strategy
+    support: frozenset[str] | None = None
+    """STRICT only: the variables whose events must have no gap; None: all of them."""
 
 
 Formula: TypeAlias = (

@@ -160,6 +160,9 @@ class Reference:
                 return {projected(c, names) for c in self.meaning(inner)}
             case f.Select(strategy="START") if not self.opens:
                 return ()
+            case f.Select(formula=inner, support=frozenset() as names):
+                supports = ((c, projected(c, names).support) for c in self.meaning(inner))
+                return {c for c, support in supports if _has_no_gap(support)}
             case f.Select(formula=inner, strategy=strategy):
                 return select(self.meaning(inner), strategy)
 
