@@ -224,8 +224,29 @@ def _sequences(draw: st.DrawFn, language: Language, depth: int, contiguous: bool
     if language.optional and draw(st.integers(0, 4)) == 0:
         index = draw(st.integers(0, len(items) - 1))
         high = draw(st.sampled_from((1, 2, None)))
-        items[index] = tree.Repeated(items[index], 0, high, contiguous)
+        optional = tree.Repeated(items[index], 0, high, contiguous)
+        items[index] = draw(_around_optional(optional, language, depth))
     return tree.Sequence(tuple(items), contiguous)
+
+
+@st.composite
+def _around_optional(
+    draw: st.DrawFn, optional: tree.Pattern, language: Language, depth: int
+) -> tree.Pattern:
+    """What may be empty, also below operators that leave the empty match as it is."""
+    match draw(st.sampled_from(("plain",) * 4 + ("or", "or", "as", "filter", "plus", "both"))):
+        case "or":
+            return tree.Combined("OR", (optional, draw(patterns(language, min(depth - 1, 1)))))
+        case "as" if bound_names(optional):
+            return tree.Named(optional, word(draw(st.sampled_from("xyz"))))
+        case "filter":
+            return _filtered(draw, optional)
+        case "plus":
+            return tree.Repeated(optional, 1, draw(st.sampled_from((2, None))), contiguous=False)
+        case "both":
+            return tree.Sequence((optional, optional), contiguous=False)
+        case _:
+            return optional
 
 
 @st.composite

@@ -20,6 +20,7 @@ from ensue.analysis.expressions import (
     paths_of,
 )
 from ensue.analysis.functions import AGGREGATES, FUNCTIONS, TRENDS
+from ensue.analysis.hyphens import report_hyphen
 from ensue.analysis.types import Type, comparable, joined
 from ensue.analysis.variables import Variable
 from ensue.errors import Fix, Span
@@ -311,6 +312,8 @@ class Binder:
         return Operation("negative", (operand,), Type.DOUBLE)
 
     def _arithmetic(self, node: tree.Arithmetic) -> Expression:
+        if report_hyphen(node, self.context, self.variables, self.event):
+            return UNKNOWN
         left, right = self.bind(node.left), self.bind(node.right)
         if node.operator in "+-":
             left, right = self._on_clock(left, right, node.span)

@@ -32,33 +32,39 @@ class PatternBinder:
     conditions: dict[Span, Condition] = field(default_factory=dict)
     aggregates: dict[Span, tuple[Column, ...]] = field(default_factory=dict)
 
-    def bind(self, pattern: tree.Pattern, *, in_sequence: bool = False) -> None:
-        """Check a pattern; only inside a sequence may it be empty."""
+    def bind(self, pattern: tree.Pattern, *, optional: bool = False) -> None:
+        """Check a pattern; it may be empty only where a sequence around it cannot be."""
         match pattern:
             case tree.Event():
                 self._event(pattern)
             case tree.Absent(pattern=inner):
                 self._absent(inner)
             case tree.Named(pattern=inner):
-                self.bind(inner)
+                self.bind(inner, optional=optional)
                 self._named(pattern)
             case tree.Repeated(pattern=inner, low=low):
-                if low == 0 and not in_sequence:
+                if low == 0 and not optional:
                     self._report_empty(pattern.span)
-                self.bind(inner)
+                self.bind(inner, optional=optional or low == 0)
             case tree.Sequence(items=items):
-                if not in_sequence and all(map(_may_be_empty, items)):
+                if not optional and all(map(may_be_empty, items)):
                     self._report_empty(pattern.span)
                 for item in items:
-                    self.bind(item, in_sequence=True)
-            case tree.Combined(items=items):
+                    self.bind(item, optional=True)
+            case tree.Combined(operator=operator, items=items):
+                passes_on = operator == "OR" or (operator == "AND" and optional)
                 for item in items:
-                    self.bind(item)
+                    if passes_on:
+                        self.bind(item, optional=optional)
+                    else:
+                        self._bind_present(item, operator)
             case tree.Unless(pattern=inner, absent=absent):
-                self.bind(inner)
-                self.bind(absent)
+                self._bind_present(inner, "UNLESS")
+                self._bind_present(
+                    absent, "UNLESS", "what must not happen is there: + instead of *"
+                )
             case tree.Filtered(pattern=inner, condition=condition):
-                self.bind(inner)
+                self.bind(inner, optional=optional)
                 self.conditions[condition.span] = bind_condition(
                     condition,
                     self.context,
@@ -66,17 +72,31 @@ class PatternBinder:
                     cache(lambda name: self.variables.may_repeat(inner, name)),
                 )
             case tree.Aggregated():
-                self.bind(pattern.pattern)
+                self._bind_present(pattern.pattern, "AGGREGATE")
                 self._aggregated(pattern)
             case tree.Projected(pattern=inner, variables=words):
-                self.bind(inner)
+                self.bind(inner, optional=optional)
                 self.check_variables(words, self.variables.of(inner))
             case tree.Partitioned():
-                self.bind(pattern.pattern)
+                self.bind(pattern.pattern, optional=optional)
                 self._partitioned(pattern)
             case tree.Applied(function=word, pattern=inner):
                 self._function(word)
-                self.bind(inner)
+                self._bind_present(inner, f"{word.text.upper()}( )")
+
+    def _bind_present(
+        self,
+        pattern: tree.Pattern,
+        operator: str,
+        hint: str = "in a sequence the whole may be absent instead: (…)? around the operator",
+    ) -> None:
+        """Check an operand of an operator that is about events that are there."""
+        if may_be_empty(pattern):
+            if operator == "ALL":
+                hint = "write out the choice: A OR (A ALL B)"
+            message = f"this may be empty, and {operator} is about events that are there"
+            self.context.report("E431", pattern.span, message, hint)
+        self.bind(pattern, optional=True)
 
     def check_variables(self, words: Iterable[tree.Word], known: dict[str, Variable]) -> None:
         """Report listed variables that the pattern does not bind."""
@@ -270,12 +290,22 @@ def _whole(paths: tuple[tree.Path, ...]) -> Span:
     return paths[0].span.to(paths[-1].span)
 
 
-def _may_be_empty(pattern: tree.Pattern) -> bool:
+def may_be_empty(pattern: tree.Pattern) -> bool:
+    """Tell whether the empty match, unit of `;` and `:`, is among those of a pattern."""
     match pattern:
-        case tree.Repeated(low=low):
-            return low == 0
-        case tree.Sequence(items=items):
-            return all(map(_may_be_empty, items))
+        case tree.Repeated(pattern=inner, low=low):
+            return low == 0 or may_be_empty(inner)
+        case tree.Sequence(items=items) | tree.Combined(operator="AND", items=items):
+            return all(map(may_be_empty, items))
+        case tree.Combined(operator="OR", items=items):
+            return any(map(may_be_empty, items))
+        case (
+            tree.Named(pattern=inner)
+            | tree.Filtered(pattern=inner)
+            | tree.Projected(pattern=inner)
+            | tree.Partitioned(pattern=inner)
+        ):
+            return may_be_empty(inner)
         case _:
             return False
 

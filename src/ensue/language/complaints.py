@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ensue.errors import Diagnostic
 from ensue.language import clause_mistakes as clauses
+from ensue.language import paper_mistakes as papers
 from ensue.language import pattern_mistakes as patterns
 from ensue.language.stumble import Stumble, expected_words, found
 from ensue.language.tokens import Token
@@ -18,6 +19,9 @@ from ensue.language.tokens import Token
 _RULES: tuple[Callable[[Stumble], Diagnostic | None], ...] = (
     clauses.empty,
     clauses.misspelt_start,
+    papers.in_for_as,
+    papers.part_by,
+    papers.hyphen_in_name,
     patterns.repeated_name,
     patterns.comparison_as_pattern,
     patterns.equals_for_as,
@@ -43,6 +47,7 @@ _RULES: tuple[Callable[[Stumble], Diagnostic | None], ...] = (
     patterns.empty_parentheses,
     patterns.not_without_parentheses,
     patterns.aggregate_equals,
+    papers.plain_key_of_a_pattern,
     patterns.undotted_key,
     patterns.value_in_pattern,
     clauses.reserved_as_name,

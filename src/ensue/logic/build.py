@@ -8,7 +8,7 @@ from typing import cast
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import AllOf, AnyOf, Condition
-from ensue.analysis.patterns import partition_place
+from ensue.analysis.patterns import may_be_empty, partition_place
 from ensue.errors import CeqlSemanticError, Span
 from ensue.language import tree
 from ensue.language.parser import MOST_NODES, too_large
@@ -55,6 +55,15 @@ class _Builder:
     places: dict[Span, int] = field(default_factory=dict)
 
     def build(self, pattern: tree.Pattern) -> Formula:
+        """Return the formula of a pattern: what is there, or the empty match where it may be."""
+        formula = self._present(pattern)
+        return Or((formula, Empty())) if may_be_empty(pattern) else formula
+
+    def _present(self, pattern: tree.Pattern) -> Formula:
+        """Return the formula of a pattern less the empty match.
+
+        Operators on one pattern leave the empty match as it is, so it is added last.
+        """
         self._count(1, pattern)
         match pattern:
             case tree.Event(type=word, stream=stream):
@@ -63,13 +72,15 @@ class _Builder:
             case tree.Absent(pattern=inner):
                 return Absent(self.build(inner))
             case tree.Named(pattern=inner, variable=word):
-                return Named(self.build(inner), word.text)
+                return Named(self._present(inner), word.text)
             case tree.Repeated():
                 return self._repeated(pattern)
+            case tree.Sequence(items=items) if all(map(may_be_empty, items)):
+                return self._sequence_of_optional(pattern)
             case tree.Sequence(items=items, contiguous=contiguous):
                 return Sequence(tuple(map(self.build, items)), contiguous)
             case tree.Combined(operator=operator, items=items):
-                built = tuple(map(self.build, items))
+                built = tuple(map(self._present, items))
                 return Or(built) if operator == "OR" else (All if operator == "ALL" else And)(built)
             case tree.Unless(pattern=inner, absent=absent):
                 return Unless(self.build(inner), self.build(absent))
@@ -83,7 +94,7 @@ class _Builder:
                 columns = self.query.aggregates[word.span]
                 return Aggregate(self.build(inner), word.text, columns, place)
             case tree.Projected(pattern=inner, variables=words):
-                return Project(self.build(inner), frozenset(word.text for word in words))
+                return Project(self._present(inner), frozenset(word.text for word in words))
             case tree.Applied(function=word, pattern=inner):
                 return Select(self.build(inner), cast(Strategy, word.text.upper()))
 
@@ -92,19 +103,33 @@ class _Builder:
         if self.nodes > MOST_NODES:
             raise CeqlSemanticError(too_large(pattern.span), self.query.source)
 
+    def _sequence_of_optional(self, pattern: tree.Sequence) -> Formula:
+        """Write φ1? ; φ2? ; … by the first that is there: those after it may be absent."""
+        choices: list[Formula] = []
+        after: tuple[Formula, ...] = ()
+        size = 0
+        for item in reversed(pattern.items):
+            before = self.nodes
+            formula = self._present(item)
+            self._count(size, pattern)
+            size += self.nodes - before + 2
+            choices.append(Sequence((formula, *after), pattern.contiguous) if after else formula)
+            after = (Or((formula, Empty())), *after)
+        return Or(tuple(reversed(choices)))
+
     def _repeated(self, pattern: tree.Repeated) -> Formula:
         """Write φ{n,m} as n times φ and then m - n times at most, each nested in the one before."""
         before = self.nodes
-        once = self.build(pattern.pattern)
+        once = self._present(pattern.pattern)
         low, high, contiguous = pattern.low, pattern.high, pattern.contiguous
-        copies = max(low, 1) if high is None else high
+        if low == 0 or may_be_empty(pattern.pattern):
+            low = 1
+        copies = low if high is None else high
         self._count((self.nodes - before) * (copies - 1) + copies, pattern)
         tail: Formula | None = None
         if high is None:
             tail = Repeat(once, contiguous)
-            low = max(low - 1, 0)
-            if pattern.low == 0:
-                tail = Or((tail, Empty()))
+            low -= 1
         else:
             for _ in range(high - low):
                 more = once if tail is None else Sequence((once, tail), contiguous)
@@ -114,7 +139,7 @@ class _Builder:
 
     def _filtered(self, pattern: tree.Pattern, condition: Condition) -> Formula:
         before = self.nodes
-        formula = self.build(pattern)
+        formula = self._present(pattern)
         self._count((self.nodes - before) * (_choices(condition) - 1), pattern)
         return _filter(formula, condition)
 
