@@ -16,11 +16,9 @@ _REPETITIONS = ("+", "*", "?", ":+", ":*")
 def in_for_as(stumble: Stumble) -> Diagnostic | None:
     """Look for `T IN X`, the papers' `T AS X`."""
     token, name = stumble.token, stumble.after()
-    if token.kind != "IN" or not stumble.after_pattern:
+    if token.kind != "IN" or not stumble.after_pattern or name is None or name.kind != "NAME":
         return None
     message = "an event is named by AS, not by IN"
-    if name is None or name.kind != "NAME":
-        return Diagnostic("E149", token.span, message, "conditions on values follow FILTER")
     return Diagnostic("E149", token.span, message, f"write AS {name.text}", Fix(token.span, "AS"))
 
 
