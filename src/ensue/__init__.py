@@ -16,6 +16,7 @@ from ensue.errors import (
     EventWarning,
     SnapshotError,
 )
+from ensue.options import EventsLike, Limits, ReadOptions
 
 if TYPE_CHECKING:
     from ensue.engine.many import Sessions
@@ -35,9 +36,12 @@ __all__ = [
     "EnsueError",
     "EventError",
     "EventWarning",
+    "EventsLike",
+    "Limits",
     "Match",
     "Matches",
     "Query",
+    "ReadOptions",
     "Session",
     "Sessions",
     "SnapshotError",

@@ -238,7 +238,7 @@ def test_broken_files(folder: Path, name: str, data: bytes, sentence: str) -> No
     assert outcome.stderr.startswith(f"error: {sentence}")
 
 
-# Options
+# ReadOptions
 
 
 def test_type_and_time(folder: Path) -> None:

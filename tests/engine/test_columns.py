@@ -10,7 +10,7 @@ import ensue
 from ensue.engine.columns import columns_read
 from ensue.engine.intake import Intake
 from ensue.engine.program import bind_to, shape_of
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
 
@@ -19,9 +19,11 @@ TABLE = pa.table(
 )
 
 
-def read_by(query: str, options: Options | None = None, *, shown: bool = False) -> set[str] | None:
+def read_by(
+    query: str, options: ReadOptions | None = None, *, shown: bool = False
+) -> set[str] | None:
     compiled = ensue.compile(query)
-    chosen = options or Options()
+    chosen = options or ReadOptions()
     loaded = Intake(["S"], chosen, compiled.schema).read(TABLE).loaded
     bound = bind_to(compiled, loaded, chosen)
     shape = shape_of(bound, "", False) if shown else None
@@ -50,7 +52,7 @@ def test_the_columns_of_a_query(query: str, names: set[str]) -> None:
 
 
 def test_the_columns_of_options() -> None:
-    options = Options(type="k", time="r.a", tiebreak="w")
+    options = ReadOptions(type="k", time="r.a", tiebreak="w")
     assert read_by("SELECT * FROM S WHERE A", options) == {"k", "r", "w"}
 
 
@@ -66,7 +68,7 @@ def test_projected_eq_whole(pair: Pair) -> None:
     assume(pair.rows)
     compiled = ensue.compile(pair.text)
     table = pa.Table.from_pylist(pair.rows)
-    options = Options()
+    options = ReadOptions()
     loaded = Intake(["S"], options, compiled.schema).read(table).loaded
     names = columns_read(bind_to(compiled, loaded, options), options)
     assert names is not None

@@ -19,7 +19,7 @@ import pytest
 import ensue
 from ensue.engine import aggregating, pruning
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from ensue.runtime import count as counting
 from ensue.runtime import paths, prune
 from ensue.runtime import turn as turning
@@ -85,7 +85,7 @@ class Case:
 
 
 def _found(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> list[Any]:
-    matches = find_matches(query, rows, Options(), positions_only=False, **how)
+    matches = find_matches(query, rows, ReadOptions(), positions_only=False, **how)
     if matches.shape.totals is not None:
         return [_short((row.time, row.partition, row.values)) for row in matches]
     return sorted(

@@ -14,7 +14,7 @@ from typing import Any
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from tests.pairs import collected, related_pairs
 
 Row = dict[str, Any]
@@ -67,7 +67,7 @@ def _ends(found: Bag) -> Counter[int]:
 
 
 def _found(query: ensue.Query, rows: list[Row], **how: Any) -> list[tuple[Any, ...]]:
-    matches = find_matches(query, rows, Options(), positions_only=False, **how)
+    matches = find_matches(query, rows, ReadOptions(), positions_only=False, **how)
     found = [
         (m.start, m.end, tuple((name, tuple(at)) for name, at in m.bindings.items()))
         for m in matches

@@ -16,8 +16,8 @@ from ensue.analysis.schema import from_arrow_schema
 from ensue.engine.evaluation import find_matches
 from ensue.engine.match import Matches
 from ensue.engine.program import compiled as fast_path
-from ensue.engine.stream import Options
 from ensue.language import tree
+from ensue.options import ReadOptions
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
 from tests.pairs import Pair, collected, pairs
 from tests.strategies import Language, bound_names, word
@@ -108,7 +108,7 @@ def found(matches: Matches) -> Counter[str]:
 
 def run(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> Matches:
     table = pa.Table.from_pylist(rows, SCHEMA)
-    return find_matches(query, table, Options(), positions_only=False, **how)
+    return find_matches(query, table, ReadOptions(), positions_only=False, **how)
 
 
 def check(pair: Pair) -> None:

@@ -18,9 +18,9 @@ from ensue.analysis.context import Clock
 from ensue.engine.intake import load
 from ensue.engine.program import compiled as machine_of
 from ensue.engine.program import plan_of
-from ensue.engine.stream import Options
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
+from ensue.options import ReadOptions
 from ensue.runtime import evaluator
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
@@ -29,7 +29,7 @@ PATHS: Counter[bool] = Counter()
 
 
 def bound_to(query: ensue.Query, rows: list[Row]) -> BoundQuery:
-    return query.bind(load(rows, ["S"], Options()).schema(), Clock(known=True))
+    return query.bind(load(rows, ["S"], ReadOptions()).schema(), Clock(known=True))
 
 
 def takes_fast_path(query: ensue.Query, rows: list[Row], positions_only: bool = False) -> bool:

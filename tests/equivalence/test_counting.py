@@ -18,8 +18,8 @@ from ensue.analysis.schema import from_arrow_schema
 from ensue.engine.evaluation import find_matches
 from ensue.engine.match import Matches
 from ensue.engine.program import countable, countable_on_graph
-from ensue.engine.stream import Options
 from ensue.language import tree
+from ensue.options import ReadOptions
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, bound_names, word
@@ -51,7 +51,7 @@ def counting(draw: st.DrawFn, language: Language | None = None, longest: int = 7
 ANY_COUNTING = st.one_of(counting(WITH_CONDITIONS), counting(Language(aggregates=True)))
 """Conditions between events, and filters on aggregates: counted on the graph, or listed."""
 
-OPTIONS = Options(time="ts", time_unit="s")
+OPTIONS = ReadOptions(time="ts", time_unit="s")
 
 
 def counted(query: ensue.Query, rows: object, **how: Any) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import ensue
 from ensue.engine.evaluation import find_matches
 from ensue.engine.match import Matches
-from ensue.engine.stream import Options
 from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
+from ensue.options import ReadOptions
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, queries, streams
 
@@ -39,7 +39,7 @@ def compiled(query: tree.Query) -> ensue.Query | None:
 
 def run(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> Matches:
     how.setdefault("positions_only", False)
-    return find_matches(query, rows, Options(), **how)
+    return find_matches(query, rows, ReadOptions(), **how)
 
 
 def note(matches: Matches) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from tests.predicates.expressions import COLUMNS, tables
 
 PATTERNS = (
@@ -23,7 +23,9 @@ KINDS = [*(name for name in COLUMNS if name != "n"), "n.x", "n.y.z", "n.y.d", "t
 
 
 def found(query: ensue.Query, events: object, **how: Any) -> Counter[str]:
-    return Counter(map(str, find_matches(query, events, Options(), positions_only=False, **how)))
+    return Counter(
+        map(str, find_matches(query, events, ReadOptions(), positions_only=False, **how))
+    )
 
 
 def check(keys: list[str], data: st.DataObject) -> None:

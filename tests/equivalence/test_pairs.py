@@ -6,14 +6,14 @@ import pytest
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from tests.pairs import Pair, collected
 
 
 def longest_match(pair: Pair) -> int:
     """Return how many events the longest match binds."""
     matches = find_matches(
-        ensue.compile(pair.text), pair.rows, Options(), positions_only=False, by_definition=True
+        ensue.compile(pair.text), pair.rows, ReadOptions(), positions_only=False, by_definition=True
     )
     return max((len(match.positions) for match in matches), default=0)
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.automata.determine import START
-from ensue.engine.fast import Budgets, Fast
+from ensue.engine.fast import Fast
 from ensue.engine.lane import Manner
 from ensue.engine.match import Matches
 from ensue.engine.session import Session
-from ensue.engine.stream import Options
+from ensue.options import Limits, ReadOptions
 from ensue.runtime import table as tables
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
 from tests.pairs import Pair, pairs
@@ -67,7 +67,7 @@ def test_pushed_bit_by_bit_by_definition_eq_whole(pair: Pair, data: st.DataObjec
     ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
-    session = Session(ready, Options(), Manner(budgets=Budgets(), by_definition=True))
+    session = Session(ready, ReadOptions(), Manner(limits=Limits(), by_definition=True))
     assert everything(pushed(session, cut(data, rows))) == described(ready.run(table(rows)))
 
 

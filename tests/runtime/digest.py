@@ -14,7 +14,7 @@ from typing import Any
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 
 Question = tuple[str, list[dict[str, Any]]]
 
@@ -30,7 +30,7 @@ def answers(text: str, rows: list[dict[str, Any]]) -> list[Any]:
         (query, {"positions_only": False, "compact_always": True}),
         (limited, {"positions_only": False}),
     ):
-        matches = find_matches(asked, rows, Options(), **how)
+        matches = find_matches(asked, rows, ReadOptions(), **how)
         told.append(matches.count)
         told.append([(m.start, m.end, m.positions, m.bindings) for m in matches])
         told.append(matches.to_arrow().to_pylist())

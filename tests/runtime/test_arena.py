@@ -11,7 +11,7 @@ import pytest
 import ensue
 from ensue.engine.evaluation import find_matches
 from ensue.engine.match import Matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from ensue.runtime import arena, evaluator
 from ensue.runtime.arena import Arena
 from ensue.runtime.evaluator import Evaluator
@@ -61,7 +61,7 @@ def test_lent_eq_copied() -> None:
             sorted(
                 str((each.start, each.end, each.bindings))
                 for each in find_matches(
-                    query, rows, Options(), positions_only=False, compact_always=compact_always
+                    query, rows, ReadOptions(), positions_only=False, compact_always=compact_always
                 )
             )
             for query, rows in cases

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from ensue.runtime import evaluator, segment
 from ensue.runtime.evaluator import Evaluator
 from ensue.runtime.layout import HITS, NODES, STARTS, Graph, Hits
@@ -81,7 +81,7 @@ def test_bounds_checked_eq_unchecked(
 
 
 def found(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> list[tuple[Any, ...]]:
-    matches = find_matches(query, rows, Options(), positions_only=False, **how)
+    matches = find_matches(query, rows, ReadOptions(), positions_only=False, **how)
     return [(m.start, m.end, tuple(m.bindings.items())) for m in matches]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from ensue.engine.evaluation import USUAL
-from ensue.engine.stream import Options
+from ensue.options import DEFAULT_LIMITS, ReadOptions
 from ensue.spark import recognize
 from ensue.spark.plan import way_of
 from ensue.spark.recognize import programs_of
@@ -37,7 +36,13 @@ def test_spark_batch_eq_local(
     assert len(drawn.queries) == count
     frame = frame_of(spark, drawn.table)
     programs = programs_of(
-        frame, drawn.queries, Options(time="ts", tiebreak="id"), "bindings", None, None, USUAL
+        frame,
+        drawn.queries,
+        ReadOptions(time="ts", tiebreak="id"),
+        "bindings",
+        None,
+        None,
+        DEFAULT_LIMITS,
     )
     assert family in {way_of(program).kind for program in programs}
     found = ids_by_query(

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine.stream import Options
 from ensue.errors import SnapshotError
+from ensue.options import ReadOptions
 from ensue.spark.bucket import Bucket
 from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
@@ -24,7 +24,7 @@ ABSENT = (
 
 
 def bucket(*texts: str) -> Bucket:
-    options = Options(time="ts", tiebreak="id")
+    options = ReadOptions(time="ts", tiebreak="id")
     programs = tuple(
         Program(f"q{n}", ensue.compile(text), SCHEMA, options) for n, text in enumerate(texts)
     )

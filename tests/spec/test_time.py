@@ -198,7 +198,7 @@ def test_lateness_without_a_time_is_an_error() -> None:
 
 @pytest.mark.parametrize("lateness", ["soon", "5", "5 parsecs"])
 def test_lateness_that_is_no_duration_is_an_error(lateness: str) -> None:
-    with pytest.raises(ensue.EventError, match="lateness"):
+    with pytest.raises(ValueError, match="lateness"):
         run("A", clocked("A", [0]), time="ts", lateness=lateness)
 
 

@@ -14,7 +14,7 @@ from ensue.engine.columns import columns_read
 from ensue.engine.intake import Intake
 from ensue.engine.program import bind_to, shape_of
 from ensue.engine.query import Query
-from ensue.engine.stream import Options, column_at, declared_columns, path_of
+from ensue.engine.stream import column_at, declared_columns, path_of
 from ensue.errors import EventError
 from ensue.io.ahead import ahead
 from ensue.io.columns import Cut, Position, Reader
@@ -22,6 +22,7 @@ from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.text import Wait
+from ensue.options import ReadOptions
 
 
 class Step(NamedTuple):
@@ -70,7 +71,7 @@ class Events:
                 )
         self._rows = [reader.rows for reader in self._readers.values()]
 
-    def needs(self, query: Query, options: Options, positions_only: bool, shown: bool) -> Needs:
+    def needs(self, query: Query, options: ReadOptions, positions_only: bool, shown: bool) -> Needs:
         """Bind a query to all the columns that there are, and tell what it needs of them."""
         intake = Intake([word.text for word in query.tree.sources], options, query.schema)
         nothing = {name: _source(each, None) for name, each in self._readers.items()}

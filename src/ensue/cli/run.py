@@ -10,24 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ensue.cli.options import checked, takes_options
 from ensue.cli.plan import Every, Format, Plan
 from ensue.cli.terminal import UsageError, exit_codes, remark, show
-from ensue.cli.wording import as_options
-from ensue.errors import EventError
 from ensue.io.files import with_compressed
+from ensue.options import ReadOptions, chosen
 
 if TYPE_CHECKING:
     from ensue.engine.query import Query
     from ensue.errors import Source
-
-
-class TimeUnit(StrEnum):
-    """What an integer time column counts."""
-
-    SECONDS = "s"
-    MILLISECONDS = "ms"
-    MICROSECONDS = "us"
-    NANOSECONDS = "ns"
 
 
 class Engine(StrEnum):
@@ -35,13 +26,6 @@ class Engine(StrEnum):
 
     LOCAL = "local"
     SPARK = "spark"
-
-
-class Output(StrEnum):
-    """What a match tells of its events."""
-
-    BINDINGS = "bindings"
-    POSITIONS = "positions"
 
 
 _SUFFIXES = {
@@ -52,6 +36,7 @@ _SUFFIXES = {
 }
 
 
+@takes_options
 def run(
     query: Annotated[
         str,
@@ -66,39 +51,6 @@ def run(
             show_default=False,
         ),
     ],
-    type: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with the events' types.")
-    ] = "type",
-    time: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column with their times; WITHIN ... \\[column] names its own.",
-            show_default=False,
-        ),
-    ] = None,
-    time_unit: Annotated[
-        TimeUnit | None,
-        typer.Option(
-            metavar="UNIT",
-            help="What integer times count: s, ms, us or ns.",
-            show_default=False,
-        ),
-    ] = None,
-    tiebreak: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="A column that orders events of one time.", show_default=False
-        ),
-    ] = None,
-    lateness: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="How late an event may come, such as 10s; events are put in order.",
-            show_default=False,
-        ),
-    ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -136,14 +88,6 @@ def run(
             show_default=False,
         ),
     ] = None,
-    kind: Annotated[
-        Output,
-        typer.Option(
-            "--output",
-            metavar="KIND",
-            help="bindings, or positions: without the variables that events are bound to.",
-        ),
-    ] = Output.BINDINGS,
     limit_rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show at most N matches in a table.")
     ] = 1000,
@@ -183,6 +127,7 @@ def run(
     explain: Annotated[
         bool, typer.Option("--explain", help="Only tell how Spark would find the matches.")
     ] = False,
+    **options: object,
 ) -> None:
     """Find the matches of a query in events.
 
@@ -202,11 +147,12 @@ def run(
         from ensue.cli.inputs import STDIN, event_files, event_paths, query_source
         from ensue.cli.outputs import refuse_reading_outputs
 
+        given = checked(options)
         following = "json" if follow and out is None and format is None else None
         plan = Plan(
             _format(Format(following) if following else format, out),
             out,
-            _show_events(show_events, kind),
+            _show_events(show_events, positions_only=given["output"] == "positions"),
             limit_rows,
             follow,
             checkpoint,
@@ -225,14 +171,6 @@ def run(
                 "schema": [] if schema is None else [schema],
             },
         )
-        options = {
-            "type": type,
-            "time": time,
-            "time_unit": time_unit,
-            "tiebreak": tiebreak,
-            "lateness": _lateness(lateness),
-            "output": kind.value,
-        }
         if engine is Engine.SPARK:
             from ensue.cli import spark
 
@@ -241,7 +179,7 @@ def run(
             spark.execute(
                 compiled,
                 paths,
-                options,
+                given,
                 master=master,
                 format=plan.format,
                 out=out,
@@ -254,7 +192,8 @@ def run(
         # Arrow is imported by those who run a query, not by those who ask for help.
         from ensue.cli.running import execute
 
-        execute(compiled, paths, options, plan, {type, time or "", *_names(source)})
+        read = chosen(ReadOptions, given)
+        execute(compiled, paths, given, plan, {read.type, read.time or "", *_names(source)})
 
 
 def _format(format: Format | None, out: Path | None) -> Format:
@@ -279,25 +218,12 @@ def _format(format: Format | None, out: Path | None) -> Format:
     return chosen
 
 
-def _show_events(wanted: bool | None, kind: Output) -> bool:
-    if kind is Output.POSITIONS:
+def _show_events(wanted: bool | None, *, positions_only: bool) -> bool:
+    if positions_only:
         if wanted:
             raise UsageError("--events and --output positions do not go together")
         return False
     return wanted is not False
-
-
-def _lateness(text: str | None) -> int | str | None:
-    """Read a lateness bound: a duration, or a number in the unit of the time column."""
-    if text is None or text.isdecimal():
-        return None if text is None else int(text)
-    from ensue.engine.lateness import nanoseconds
-
-    try:
-        nanoseconds(text)
-    except EventError as error:
-        raise UsageError(as_options(str(error))) from None
-    return text
 
 
 def _every(text: str) -> Every:

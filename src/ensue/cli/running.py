@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from typing import Any
 
 import typer
@@ -29,9 +30,9 @@ from ensue.cli.writing import Sink, TextSink, open_sink
 from ensue.engine.match import Matches
 from ensue.engine.query import Query
 from ensue.engine.session import Session
-from ensue.engine.stream import Options
 from ensue.io.files import COMPRESSED
 from ensue.io.replacing import replacing
+from ensue.options import ReadOptions, ResultOptions, chosen
 
 _POLL = 0.2
 """So many seconds pass before a file that is followed is looked at again."""
@@ -88,12 +89,16 @@ def _start(
     events = Events(paths, query, start, wait if plan.follow else None)
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before.files, events.files)
-    session = query.open(**options) if before is None else query.resume(before.session)
+    session = (
+        query.open(**options)
+        if before is None
+        else query.resume(before.session, **_limits(options))
+    )
     rows = 0 if before is None else before.rows
-    reading = {name: value for name, value in options.items() if name != "output"}
-    positions_only = options["output"] == "positions"
-    needs = events.needs(query, Options(**reading), positions_only, plan.show_events)
-    with _opened(plan, before, mentioned, options["type"]) as sink:
+    read = chosen(ReadOptions, options)
+    positions_only = chosen(ResultOptions, options).positions_only
+    needs = events.needs(query, read, positions_only, plan.show_events)
+    with _opened(plan, before, mentioned, read.type) as sink:
         if plan.checkpoint is not None:
             assert isinstance(sink, TextSink)
             saver = Saver(
@@ -237,10 +242,28 @@ def _about(query: Query, options: Mapping[str, Any], plan: Plan) -> dict[str, An
     return {
         "query": str(query),
         "value of --param": {name: repr(value) for name, value in query.params.items()},
-        **{f"--{name.replace('_', '-')}": value for name, value in options.items()},
+        **_deciding(options),
         "--format": plan.format.value,
         "choice of --events or --positions": "events" if plan.show_events else "positions",
         "file of matches": str(plan.out),
+    }
+
+
+def _limits(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits, which may change when a run goes on."""
+    return {name: value for name, value in options.items() if name.startswith("max_")}
+
+
+def _deciding(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that decide what is found; those of later versions where they are used."""
+    always = ("type", "time", "time_unit", "tiebreak", "lateness", "output")
+    every = {
+        each.name: each.default for group in (ReadOptions, ResultOptions) for each in fields(group)
+    }
+    return {
+        f"--{name.replace('_', '-')}": options[name]
+        for name, default in every.items()
+        if name in always or options[name] != default
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
+from ensue.options import ReadOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,9 +43,11 @@ def execute(
     events = _read(spark, kind, files)
     from ensue.spark import explain, recognize
 
-    asked = {name: value for name, value in options.items() if name not in ("lateness", "output")}
+    if options.get("exact"):
+        raise UsageError("--exact goes with --engine local only: Spark has no numbers of that size")
     if only_explain:
-        say(explain(events, query, **asked))
+        read = {each.name for each in fields(ReadOptions)}
+        say(explain(events, query, **{name: options[name] for name in options if name in read}))
         return
     before = clock.perf_counter()
     found = recognize(events, query, **options)

@@ -8,13 +8,13 @@ from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import AllOf, AnyOf, Condition, Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import paths_of
 from ensue.engine.piece import Shape
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 
 Path = tuple[str, ...]
 
 
 def columns_read(
-    bound: BoundQuery, options: Options, shape: Shape | None = None
+    bound: BoundQuery, options: ReadOptions, shape: Shape | None = None
 ) -> frozenset[str] | None:
     """Name the columns that a query reads; None: all of them.
 

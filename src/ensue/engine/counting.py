@@ -13,7 +13,6 @@ from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.engine.aggregating import type_of
 from ensue.engine.block import below, part
-from ensue.engine.fast import Budgets
 from ensue.engine.keys import Keys
 from ensue.engine.reading import read_clocks, read_keys, read_streams, unread
 from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
@@ -21,6 +20,7 @@ from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.options import Limits
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved_counts
@@ -35,7 +35,7 @@ class Counting:
 
     compiled: Compiled
     bound: BoundQuery
-    budgets: Budgets
+    limits: Limits
     tally: Tally = field(default_factory=Tally)
     exact: bool = False
     alphabet: Alphabet = field(init=False)
@@ -56,12 +56,12 @@ class Counting:
         self.adder = Adder(bound.totals, dict(bound.selected_types), type_of(bound), self.exact)
         self.gathering = Gathering(self.adder, bound.partition, bound.every)
         self.counter = Counter(
-            Table(Determined(self.compiled, self.budgets.states)),
+            Table(Determined(self.compiled, self.limits.states)),
             self.adder.bits(self.compiled.variables),
             window=-1 if bound.window is None else bound.window.size,
             consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
             exact=self.exact,
-            most_bytes=self.budgets.bytes,
+            most_bytes=self.limits.bytes,
         )
 
     def begin_at(self, position: int) -> None:

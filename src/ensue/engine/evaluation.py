@@ -8,18 +8,16 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ensue.engine.definition import ByDefinition
-from ensue.engine.fast import Budgets
 from ensue.engine.intake import Read
 from ensue.engine.lane import Lane, Manner, Prepared
 from ensue.engine.many import Sessions
 from ensue.engine.match import Account, Matches
 from ensue.engine.piece import Piece, Pieces
 from ensue.engine.query import Query
-from ensue.engine.stream import Options, read_once
+from ensue.engine.stream import read_once
 from ensue.errors import EventError
+from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
 from ensue.predicates.vectors import UnsupportedError
-
-USUAL = Budgets()
 
 _NAME = ""
 """What the one query of a lane is called."""
@@ -28,12 +26,12 @@ _NAME = ""
 def find_matches(
     query: Query,
     events: object,
-    options: Options,
+    options: ReadOptions,
     *,
     positions_only: bool,
     by_definition: bool = False,
     compact_always: bool = False,
-    budgets: Budgets = USUAL,
+    limits: Limits = DEFAULT_LIMITS,
     exact: bool = False,
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
@@ -43,7 +41,7 @@ def find_matches(
     """
     manner = Manner(
         positions_only,
-        budgets,
+        limits,
         by_definition=by_definition,
         compact_always=compact_always,
         warns=not by_definition,
@@ -112,7 +110,7 @@ def _whole(lane: Lane, found: Pieces) -> Pieces:
 
 
 def find_all(
-    queries: Mapping[str, Query], events: object, options: Options, manner: Manner
+    queries: Mapping[str, Query], events: object, options: ReadOptions, manner: Manner
 ) -> dict[str, Matches]:
     """Find the matches of many queries, each as if it were alone, in one pass over the events."""
     lanes = Sessions(queries, options, manner).lanes
@@ -147,7 +145,7 @@ def _find_in_lane(lane: Lane, events: object) -> dict[str, Matches]:
                 events,
                 lane.options,
                 positions_only=manner.positions_only,
-                budgets=manner.budgets,
+                limits=manner.limits,
             )
             for name, query in lane.queries.items()
         }

@@ -8,10 +8,10 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import Compiled
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator
-from ensue.engine.fast import MOST_LISTED
 from ensue.engine.pruning import limits_of
 from ensue.logic import formula as f
 from ensue.logic.build import SELECTED
+from ensue.options import DEFAULT_LIMITS
 
 ON_GRAPH = (
     "Matches are counted, not listed: for every completing event, the paths below its node of the "
@@ -91,6 +91,6 @@ def listing_cost(reasons: str) -> str:
     """Tell what it costs to count by listing."""
     return (
         f"Matches are listed to be counted, because of {reasons}. The time follows their number; "
-        f"where one event completes more than {MOST_LISTED:,}, the query stops (max_matches= "
-        "raises that budget)."
+        f"where one event completes more than {DEFAULT_LIMITS.matches:,}, the query stops "
+        "(max_matches= raises that budget)."
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
-from ensue.automata.determine import MOST_STATES, Determined
+from ensue.automata.determine import Determined
 from ensue.automata.machine import Support
 from ensue.automata.relevance import Needed, needed
 from ensue.engine.absence import Absence
@@ -25,46 +25,18 @@ from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.options import Limits
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Shared, Union
 from ensue.predicates.symbols import Alphabet
 from ensue.runtime import saved as saved_state
-from ensue.runtime.evaluator import MOST_BYTES, MOST_CONFIGURATIONS, Evaluator
+from ensue.runtime.evaluator import Evaluator
 from ensue.runtime.segment import Segment
 from ensue.runtime.table import Table
 
-MOST_LISTED = 1_000_000
-"""So many matches of one event are listed where they are to be counted."""
-
 _SLACK = 1 << 16
 """So many strings may be known in vain before those in registers are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budgets:
-    """What a query may use before it stops with a BudgetError."""
-
-    states: int = MOST_STATES
-    bytes: int = MOST_BYTES
-    configurations: int = MOST_CONFIGURATIONS
-    matches: int = MOST_LISTED
-
-    @classmethod
-    def of(
-        cls,
-        states: int | None,
-        size: int | None,
-        configurations: int | None = None,
-        matches: int | None = None,
-    ) -> Budgets:
-        """Take what was asked for, and the usual amounts of the rest."""
-        return cls(
-            MOST_STATES if states is None else states,
-            MOST_BYTES if size is None else size,
-            MOST_CONFIGURATIONS if configurations is None else configurations,
-            MOST_LISTED if matches is None else matches,
-        )
 
 
 class Sharing(NamedTuple):
@@ -80,7 +52,7 @@ class Fast:
 
     compiled: Compiled
     bound: BoundQuery
-    budgets: Budgets
+    limits: Limits
     tally: Tally = field(default_factory=Tally)
     refinement: Refinement | None = None
     compact_always: bool = False
@@ -111,7 +83,7 @@ class Fast:
         bound = self.bound
         self._asks_start = any(isinstance(each, AtStart) for each in self.compiled.predicates)
         self.alphabet = Alphabet(self.compiled.predicates, self.given)
-        table = Table(Determined(self.compiled, self.budgets.states))
+        table = Table(Determined(self.compiled, self.limits.states))
         self.encoder = Encoder(tuple(self.compiled.plan.columns), table.columns)
         self.keys = Keys(bound.partition) if bound.partition else None
         self.evaluator = Evaluator(
@@ -121,14 +93,14 @@ class Fast:
             consume="NONE" if self._consumes_late else consumption(bound),
             limit=-1 if bound.limit is None or self._refines else bound.limit,
             registers=len(table.registers),
-            most_bytes=self.budgets.bytes,
-            most_configurations=self.budgets.configurations,
+            most_bytes=self.limits.bytes,
+            most_configurations=self.limits.configurations,
             compact_always=self.compact_always,
         )
 
         alone = replace(bound, consume="NONE", limit=1)
         self.absences = tuple(
-            Absence(Fast(each, alone, self.budgets, self.tally, _checks(each), self.compact_always))
+            Absence(Fast(each, alone, self.limits, self.tally, _checks(each), self.compact_always))
             for each in self.compiled.absent
         )
 

@@ -24,13 +24,13 @@ from ensue.engine.lateness import lateness_in_units
 from ensue.engine.rows import load_table, save_table
 from ensue.engine.stream import (
     Loaded,
-    Options,
     Stream,
     column_at,
     path_of,
     times_of,
 )
 from ensue.errors import EventError
+from ensue.options import ReadOptions
 from ensue.predicates.vectors import path_column
 
 LEAST, MOST = -(2**63), 2**63
@@ -67,7 +67,7 @@ class Feed:
     """Takes rows as they arrive and releases them in order."""
 
     time_path: AttributePath | None
-    options: Options
+    options: ReadOptions
     sources: Sequence[str]
     lenient: bool = False
     next_position: int = 0

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from ensue.analysis.schema import OPEN, Schema
 from ensue.engine.stream import (
     Loaded,
-    Options,
     declared_columns,
     read_table,
     types_of,
@@ -28,6 +27,7 @@ from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.places import show
+from ensue.options import ReadOptions
 
 Fields = dict[str, pa.DataType]
 
@@ -51,7 +51,7 @@ class Read:
 
 
 def load(
-    events: object, sources: Sequence[str], options: Options, declared: Schema = OPEN
+    events: object, sources: Sequence[str], options: ReadOptions, declared: Schema = OPEN
 ) -> Loaded:
     """Read events, or {stream: events}, into one table."""
     intake = Intake(sources, options, declared)
@@ -64,7 +64,7 @@ class Intake:
     """Reads events; `fields` has the types of the columns that have come so far."""
 
     sources: Sequence[str]
-    options: Options
+    options: ReadOptions
     declared: Schema
     lenient: bool = False
     """Put rows that cannot be read aside instead of stopping."""

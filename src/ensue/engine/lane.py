@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ensue.engine.block import below, part
 from ensue.engine.definition import ByDefinition
-from ensue.engine.fast import Budgets, Fast, Sharing
+from ensue.engine.fast import Fast, Sharing
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Aside, Intake, Read
 from ensue.engine.piece import Piece, Pieces, Shape
@@ -24,9 +24,10 @@ from ensue.engine.query import Query
 from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
-from ensue.engine.stream import Loaded, Options, Stream, column_at
+from ensue.engine.stream import Loaded, Stream, column_at
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.options import Limits, ReadOptions
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
 from ensue.predicates.vectors import UnsupportedError
@@ -37,7 +38,7 @@ class Manner:
     """How queries are evaluated."""
 
     positions_only: bool = False
-    budgets: Budgets = field(default_factory=Budgets)
+    limits: Limits = field(default_factory=Limits)
     by_definition: bool = False
     defers: bool = False
     """Decide conditions as matches are listed: for values that no register can hold."""
@@ -99,7 +100,7 @@ class Lane:
     """Queries on one stream, and what they share."""
 
     queries: dict[str, Query]
-    options: Options
+    options: ReadOptions
     manner: Manner
     lenient: bool = False
     careful: bool = False
@@ -154,7 +155,7 @@ class Lane:
             recogniser(
                 bound,
                 tally,
-                manner.budgets,
+                manner.limits,
                 positions_only=manner.positions_only,
                 by_definition=manner.by_definition,
                 defers=manner.defers,

@@ -44,7 +44,7 @@ class ListCounting(Adding):
     def __post_init__(self) -> None:
         assert self.plan.totals is not None
         self.gathering = Gathering(self.plan, self.plan.totals)
-        self.fast.most_listed = self.fast.budgets.matches
+        self.fast.most_listed = self.fast.limits.matches
 
     def _add(self, found: Findings, stream: Stream) -> list[Row]:
         rows: list[Row] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,12 +22,11 @@ from ensue.engine.lane import Lane, Manner, Member, Prepared
 from ensue.engine.match import Account, Matches
 from ensue.engine.piece import Pieces
 from ensue.engine.query import Query, compile
-from ensue.engine.stream import Options, declared_columns, read_once
+from ensue.engine.stream import declared_columns, read_once
 from ensue.engine.times import time_in_units
 from ensue.errors import EventError
+from ensue.options import OnError, ReadOptions
 from ensue.predicates.vectors import UnsupportedError
-
-OnError = Literal["raise", "aside"]
 
 KEPT = 10_000
 """So many late events, and events put aside, are kept: the last ones."""
@@ -43,12 +42,10 @@ class Sessions:
     def __init__(
         self,
         queries: Mapping[str, Query],
-        options: Options,
+        options: ReadOptions,
         manner: Manner,
         on_error: OnError = "raise",
     ) -> None:
-        if on_error not in ("raise", "aside"):
-            raise ValueError(f"on_error must be 'raise' or 'aside', not {on_error!r}")
         self._options, self._manner = options, manner
         self._on_error = on_error
         self._lanes: dict[str, Lane] = {}
@@ -81,7 +78,7 @@ class Sessions:
         key = _lane_key(ready)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = Lane({name: ready}, self._options, self._manner, self._on_error == "aside")
+            lane = Lane({name: ready}, self._options, self._manner, self._on_error != "raise")
             self._lanes[key] = lane
         else:
             lane.add(name, ready)
@@ -135,7 +132,7 @@ class Sessions:
         except UnsupportedError as error:
             raise EventError(
                 f"a condition compares values that a stream cannot keep ({error}); "
-                "on_error='aside' puts such events aside"
+                "on_error='collect' keeps such events apart"
             ) from error
         self._note(prepared)
         return self._whole(found)
@@ -334,8 +331,8 @@ class Sessions:
         cls,
         queries: Mapping[str, Query],
         block: bytes,
-        on_error: OnError | None = None,
-        **budgets: int | None,
+        on_error: OnError | None,
+        limits: Mapping[str, int],
     ) -> Sessions:
         """Go on from a snapshot of these very queries."""
         sections = snapshot.read(block)
@@ -344,7 +341,7 @@ class Sessions:
         session = cls(
             {},
             snapshot.options_of(header["options"]),
-            snapshot.manner_of(header["manner"], budgets),
+            snapshot.manner_of(header["manner"], limits),
             on_error or header["on_error"],
         )
         # Queries are added in the order of their lanes, as they were written.

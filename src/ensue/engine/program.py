@@ -16,7 +16,7 @@ from ensue.engine import fast
 from ensue.engine.chain import adds_only, asks_neighbours, take_off
 from ensue.engine.counting import Counting
 from ensue.engine.definition import ByDefinition
-from ensue.engine.fast import Budgets, Fast
+from ensue.engine.fast import Fast
 from ensue.engine.graph_counting import GraphCounting
 from ensue.engine.list_counting import ListCounting
 from ensue.engine.piece import Shape
@@ -24,13 +24,14 @@ from ensue.engine.pruning import limits_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
-from ensue.engine.stream import Loaded, Options, check_declared, time_path
+from ensue.engine.stream import Loaded, check_declared, time_path
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import Plan
+from ensue.options import Limits, ReadOptions
 
 
-def bind_to(query: Query, loaded: Loaded, options: Options) -> BoundQuery:
+def bind_to(query: Query, loaded: Loaded, options: ReadOptions) -> BoundQuery:
     """Bind a query to the columns of some events."""
     declared = query.schema
     schema = loaded.schema() if declared is OPEN else check_declared(declared, loaded)
@@ -45,7 +46,7 @@ def bind_to(query: Query, loaded: Loaded, options: Options) -> BoundQuery:
 def recogniser(
     bound: BoundQuery,
     tally: Tally,
-    budgets: Budgets,
+    limits: Limits,
     *,
     positions_only: bool,
     by_definition: bool = False,
@@ -61,16 +62,16 @@ def recogniser(
     slow = by_definition or defers
     counted = None if slow else countable(bound, positions_only)
     if counted is not None:
-        return Counting(counted, bound, budgets, tally, exact)
+        return Counting(counted, bound, limits, tally, exact)
     related = None if slow else countable_on_graph(bound, positions_only)
     if related is not None:
-        return GraphCounting(Fast(related, bound, budgets, tally, None, compact_always), exact)
+        return GraphCounting(Fast(related, bound, limits, tally, None, compact_always), exact)
     ready = None if by_definition else _ready(bound, positions_only, defers=defers)
     if ready is None:
         why = why_by_definition(bound)
         return ByDefinition(plan_of(bound, positions_only), tally, warns, why)
     machine, refinement = ready
-    fast = Fast(machine, bound, budgets, tally, refinement, compact_always)
+    fast = Fast(machine, bound, limits, tally, refinement, compact_always)
     if bound.totals is None:
         return fast
     return ListCounting(fast, plan_of(bound, positions_only), warns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -9,11 +10,11 @@ import pyarrow as pa
 
 from ensue.engine.intake import Aside
 from ensue.engine.lane import Manner
-from ensue.engine.many import OnError, Sessions
+from ensue.engine.many import Sessions
 from ensue.engine.match import Matches
 from ensue.engine.query import Query
-from ensue.engine.stream import Options
 from ensue.errors import BudgetError
+from ensue.options import OnError, ReadOptions
 
 _NAME = ""
 """What the one query is called."""
@@ -27,7 +28,7 @@ class Session:
     """
 
     def __init__(
-        self, query: Query, options: Options, manner: Manner, on_error: OnError = "raise"
+        self, query: Query, options: ReadOptions, manner: Manner, on_error: OnError = "raise"
     ) -> None:
         self.query = query
         self._of_one = Sessions({_NAME: query}, options, manner, on_error)
@@ -101,12 +102,12 @@ class Session:
 
     @classmethod
     def resume(
-        cls, query: Query, block: bytes, on_error: OnError | None = None, **budgets: int | None
+        cls, query: Query, block: bytes, on_error: OnError | None, limits: Mapping[str, int]
     ) -> Session:
         """Go on from a snapshot."""
         session = cls.__new__(cls)
         session.query = query
-        session._of_one = Sessions.resume({_NAME: query}, block, on_error, **budgets)
+        session._of_one = Sessions.resume({_NAME: query}, block, on_error, limits)
         return session
 
 

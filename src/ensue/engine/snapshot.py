@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from ensue.analysis.schema import Schema
 from ensue.engine.block import below, pack, part, unpack
-from ensue.engine.fast import Budgets
 from ensue.engine.lane import Lane, Manner
 from ensue.engine.query import Query
-from ensue.engine.stream import Options
 from ensue.errors import EnsueError, SnapshotError
+from ensue.options import Limits, ReadOptions
 
 
-def describe_options(options: Options) -> dict[str, Any]:
+def describe_options(options: ReadOptions) -> dict[str, Any]:
     """Write options as plain values."""
     lateness: Any = options.lateness
     if isinstance(lateness, timedelta):
@@ -37,12 +36,12 @@ def describe_options(options: Options) -> dict[str, Any]:
     }
 
 
-def options_of(described: Mapping[str, Any]) -> Options:
+def options_of(described: Mapping[str, Any]) -> ReadOptions:
     """Read options that were written as plain values."""
     lateness = described["lateness"]
     if isinstance(lateness, tuple):
         lateness = timedelta(microseconds=lateness[1])
-    return Options(**{**described, "lateness": lateness})
+    return ReadOptions(**{**described, "lateness": lateness})
 
 
 def identity(query: Query) -> str:
@@ -130,16 +129,14 @@ def describe(query: Query) -> dict[str, Any]:
 
 def describe_manner(manner: Manner) -> dict[str, Any]:
     """Write as plain values how queries are evaluated."""
-    described = asdict(manner)
-    return {name: described[name] for name in described if name not in _INTERNAL}
+    return {
+        "positions_only": manner.positions_only,
+        "budgets": asdict(manner.limits),
+        "exact": manner.exact,
+    }
 
 
-def manner_of(described: Mapping[str, Any], budgets: Mapping[str, int | None]) -> Manner:
-    """Return how queries were evaluated, with other budgets where they are given."""
-    kept = dict(described["budgets"])
-    kept |= {name: value for name, value in budgets.items() if value is not None}
-    return Manner(**{**described, "budgets": Budgets(**kept)})
-
-
-_INTERNAL = ("by_definition", "defers", "compact_always", "warns")
-"""What only tests ask for, and what only events that are all there can need."""
+def manner_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> Manner:
+    """Return how queries were evaluated, with other limits where they are given."""
+    kept = Limits(**{**described["budgets"], **limits})
+    return Manner(described["positions_only"], kept, exact=described["exact"])

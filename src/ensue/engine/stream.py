@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
@@ -16,27 +15,13 @@ import pyarrow as pa
 
 from ensue.analysis.context import nearest
 from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
-from ensue.analysis.types import TIME_UNITS, Type, from_arrow, joined
+from ensue.analysis.types import Type, from_arrow, joined
 from ensue.engine.convert import arrow_type
 from ensue.errors import EventError
 from ensue.io.events import open_events
+from ensue.options import ReadOptions
 from ensue.predicates.values import to_nanoseconds
 from ensue.predicates.vectors import path_column
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to read events: the options of `run`."""
-
-    type: str = "type"
-    time: str | None = None
-    time_unit: str | None = None
-    tiebreak: str | None = None
-    lateness: int | str | timedelta | None = None
-
-    def __post_init__(self) -> None:
-        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
-            raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +166,7 @@ _INT64 = pa.int64()
 _TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 
 
-def types_of(table: pa.Table, sources: Sequence[str], options: Options) -> pa.ChunkedArray:
+def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:
     """Return the type of every event; without a type column it is the stream's name."""
     if table.schema.get_field_index(options.type) < 0:
         if options.type == "type" and len(sources) == 1:

@@ -15,6 +15,7 @@ from ensue.engine.block import below, pack, part, unpack
 from ensue.engine.feed import LEAST
 from ensue.engine.stream import column_at, times_of
 from ensue.errors import SnapshotError
+from ensue.options import ReadOptions
 from ensue.predicates.symbols import GIVEN
 from ensue.spark.lane import Lane, check_times
 from ensue.spark.program import Program
@@ -37,7 +38,7 @@ class Bucket:
     def identity(self) -> str:
         """A hash of all that decides what the state means."""
         told = [
-            (each.name, each.query.fingerprint, each.positions_only, repr(each.options))
+            (each.name, each.query.fingerprint, each.positions_only, _described(each.options))
             for each in self.task.programs
         ]
         columns = self.task.programs[0].columns.to_string(show_schema_metadata=False)
@@ -173,3 +174,11 @@ class State:
         if self.pending is not None:
             sections["pending"] = self.pending
         return pack(sections | below("lane", self.lane.save()))
+
+
+def _described(options: ReadOptions) -> str:
+    """Write options as checkpoints name them, whatever the class is called today."""
+    return (
+        f"Options(type={options.type!r}, time={options.time!r}, time_unit={options.time_unit!r}, "
+        f"tiebreak={options.tiebreak!r}, lateness={options.lateness!r})"
+    )

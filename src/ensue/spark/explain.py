@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Unpack
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.automata.words import predicate_text
-from ensue.engine.evaluation import USUAL
-from ensue.engine.stream import Options
+from ensue.options import DEFAULT_LIMITS, ReadArguments, ReadOptions, SchemaLike, chosen, takes
 from ensue.spark.batch import Pass, column_of, passes
 from ensue.spark.plan import way_of
 from ensue.spark.pushdown import Pushed, pushed
@@ -26,25 +26,23 @@ _WAYS = {
 _SHOWN = 5
 
 
+@takes(ReadOptions)
 def explain(
     events: DataFrame,
     query: Queries,
-    type: str = "type",
-    time: str | None = None,
-    time_unit: str | None = None,
-    tiebreak: str | None = None,
     *,
-    schema: object = None,
-    params: Mapping[str, Any] | None = None,
+    schema: SchemaLike = None,
+    params: Mapping[str, object] | None = None,
     skew: bool = False,
+    **options: Unpack[ReadArguments],
 ) -> str:
     """Tell how Spark would recognize queries: how events meet, what it evaluates and leaves out.
 
     With `skew` a job counts the events of every key, and the answer names the largest.
     """
     events = plain_strings(events)
-    options = Options(type, time, time_unit, tiebreak)
-    programs = programs_of(events, query, options, "bindings", schema, params, USUAL)
+    read = replace(chosen(ReadOptions, options), lateness=None)
+    programs = programs_of(events, query, read, "bindings", schema, params, DEFAULT_LIMITS)
     every = passes([(way_of(program), program) for program in programs])
     told = []
     if len(every) > 1:
@@ -53,7 +51,7 @@ def explain(
             "and keeps them once for all its queries"
         )
     for each in every:
-        told.append(_told(each, pushed(each.programs), tiebreak, events.isStreaming))
+        told.append(_told(each, pushed(each.programs), read.tiebreak, events.isStreaming))
         if skew and each.way.kind == "keys":
             told.append(_skew(events, each))
     return "\n".join(told)

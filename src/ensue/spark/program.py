@@ -21,19 +21,19 @@ from ensue.analysis.expressions import (
 from ensue.analysis.schema import AttributePath
 from ensue.analysis.types import Type
 from ensue.automata.build import AtStart, Compiled, TypeTest
-from ensue.engine.evaluation import USUAL
-from ensue.engine.fast import Budgets, Fast
+from ensue.engine.fast import Fast
 from ensue.engine.intake import load
 from ensue.engine.piece import Shape
 from ensue.engine.program import bind_to, compiled, needs_definition, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
-from ensue.engine.stream import Options, path_of, times_of
+from ensue.engine.stream import path_of, times_of
 from ensue.errors import EventError
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import Tally
+from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
 from ensue.predicates.vectors import path_column
 
 
@@ -45,14 +45,14 @@ class Program:
     query: Query
     columns: pa.Schema
     """All columns of the events."""
-    options: Options
+    options: ReadOptions
     positions_only: bool = False
-    budgets: Budgets = USUAL
+    limits: Limits = DEFAULT_LIMITS
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is worked out below is worked out again, not shipped.
         told = (self.name, self.query, self.columns, self.options, self.positions_only)
-        return Program, (*told, self.budgets)
+        return Program, (*told, self.limits)
 
     @property
     def sources(self) -> list[str]:
@@ -98,10 +98,10 @@ class Program:
         """Return what evaluates the query on one stream; some answers may come with the events."""
         if self.ready is None:
             return recogniser(
-                self.bound, Tally(), self.budgets, positions_only=self.positions_only, warns=False
+                self.bound, Tally(), self.limits, positions_only=self.positions_only, warns=False
             )
         machine, refinement = self.ready
-        return Fast(machine, self.bound, self.budgets, Tally(), refinement, given=given)
+        return Fast(machine, self.bound, self.limits, Tally(), refinement, given=given)
 
     @property
     def by_definition(self) -> bool:

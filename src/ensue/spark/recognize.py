@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Unpack
 
 from pyspark.sql import DataFrame
 
-from ensue.engine.fast import Budgets
-from ensue.engine.query import Output, Query, compile
-from ensue.engine.stream import Options
+from ensue.engine.query import Query, compile
 from ensue.errors import CeqlWarning, warn
+from ensue.options import (
+    Limits,
+    Output,
+    ReadOptions,
+    RecognizeArguments,
+    ResultOptions,
+    SchemaLike,
+    chosen,
+    takes,
+)
 from ensue.spark import batch, streaming
 from ensue.spark.columns import joined, with_late
 from ensue.spark.plan import Way, way_of
@@ -28,39 +36,29 @@ _BUCKETS = 16
 """Into so many groups the keys of a stream are hashed; Spark's cost follows their number."""
 
 
+@takes(ReadOptions, Limits)
 def recognize(
     events: DataFrame,
     query: Queries,
-    type: str = "type",
-    time: str | None = None,
-    time_unit: str | None = None,
-    tiebreak: str | None = None,
-    lateness: int | str | timedelta | None = None,
-    output: Output = "bindings",
     *,
-    schema: object = None,
-    params: Mapping[str, Any] | None = None,
+    schema: SchemaLike = None,
+    params: Mapping[str, object] | None = None,
     tasks: int | None = None,
     late: str | None = None,
     flush: str | None = None,
     pushdown: bool = True,
-    max_states: int | None = None,
-    max_bytes: int | None = None,
+    output: Output = "bindings",
+    **options: Unpack[RecognizeArguments],
 ) -> DataFrame:
     """Find all matches of a query, or of several in one pass, in a DataFrame of events.
 
-    A query that is wrong, or asks for columns that are not there, is an error at once.
+    A query that is wrong, or asks for columns that are not there, is an error at once. Without a
+    `tiebreak` the order of events of one time is stable, but unspecified. `lateness` matters on a
+    stream; else all events are there to be sorted. Limits hold for each task.
 
     Args:
         events: one row an event.
         query: the text, a compiled query, or {name: either}: then a column `query` has the names.
-        type: the column with the events' types.
-        time: the column with their times; WITHIN … [attr] names its own.
-        time_unit: 's', 'ms', 'us' or 'ns', where that column holds integers.
-        tiebreak: a column that orders events of one time. Without one their order is stable, but
-            unspecified.
-        lateness: on a stream, how late an event may come; else all events are there to be sorted.
-        output: 'positions' forgets which variable an event is bound to.
         schema: types of attributes, as for ensue.compile.
         params: values for the parameters $name.
         tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions; on a
@@ -70,19 +68,13 @@ def recognize(
         flush: the checkpointLocation of a stream of this query that is over. The answer is a
             finite DataFrame of the matches whose events still wait there for the watermark.
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
-        max_states: how many deterministic states the automaton may have.
-        max_bytes: how much memory partial matches may take in one task.
+        output: 'positions' forgets which variable an event is bound to.
     """
     events = plain_strings(events)
-    programs = programs_of(
-        events,
-        query,
-        Options(type, time, time_unit, tiebreak),
-        output,
-        schema,
-        params,
-        Budgets.of(max_states, max_bytes),
-    )
+    read = chosen(ReadOptions, options)
+    lateness, in_order = read.lateness, replace(read, lateness=None)
+    limits = chosen(Limits, options)
+    programs = programs_of(events, query, in_order, output, schema, params, limits)
     ways = [(way_of(program), program) for program in programs]
     for way, program in ways:
         _warn(way, program)
@@ -123,15 +115,14 @@ def recognize(
 def programs_of(
     events: DataFrame,
     query: Queries,
-    options: Options,
+    options: ReadOptions,
     output: Output,
-    schema: object,
-    params: Mapping[str, Any] | None,
-    budgets: Budgets,
+    schema: SchemaLike,
+    params: Mapping[str, object] | None,
+    limits: Limits,
 ) -> list[Program]:
     """Compile queries and bind them to the columns of a DataFrame."""
-    if output not in ("bindings", "positions"):
-        raise ValueError(f"output must be 'bindings' or 'positions', not {output!r}")
+    positions_only = ResultOptions(output=output).positions_only
     named = query if isinstance(query, Mapping) else {"query": query}
     if not named:
         raise ValueError("there is no query to recognize")
@@ -139,7 +130,7 @@ def programs_of(
     programs = []
     for name, each in named.items():
         ready = each if isinstance(each, Query) else compile(each, schema, params, name=name)
-        program = Program(name, ready, columns, options, output == "positions", budgets)
+        program = Program(name, ready, columns, options, positions_only, limits)
         schema_of(program)  # whatever is wrong is said now, not by a job
         programs.append(program)
     return programs

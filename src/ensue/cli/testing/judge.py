@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ensue.cli.terminal import count
 from ensue.cli.testing.files import RuleTest
@@ -22,6 +22,7 @@ from ensue.errors import CeqlError, CeqlWarning, EnsueError
 
 if TYPE_CHECKING:
     from ensue.engine.match import Matches
+    from ensue.options import EventsLike
 
 Row = dict[str, Any]
 
@@ -90,7 +91,7 @@ def _matches(test: RuleTest) -> Matches:
             query = compile(test.query.text, test.schema, test.params, name=test.query.name)
         except TypeError as error:
             raise EnsueError(f"'schema': {error}") from error
-        return query.run(test.events, **test.options)
+        return query.run(cast("EventsLike", test.events), **test.options)
 
 
 def _rows(matches: Matches) -> list[Row]:

@@ -1,0 +1,81 @@
+"""Options of the command line, made from the declarations in `ensue.options`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from ensue.cli.terminal import UsageError
+from ensue.options import Group, Limits, ReadOptions, ResultOptions, argument_name, chosen
+
+_Function = TypeVar("_Function", bound=Callable[..., None])
+
+GROUPS: tuple[Group, ...] = (ReadOptions, ResultOptions, Limits)
+"""What a run may be told, apart from what only the command line has."""
+
+
+def takes_options(command: _Function) -> _Function:
+    """Give a command of `**options` an option for every field of the groups.
+
+    Typer reads a command's signature and type hints, so both are completed here.
+    """
+    own = inspect.signature(command, eval_str=True)
+    parameters = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    for group in GROUPS:
+        hints = get_type_hints(group)
+        for each in fields(group):
+            name = argument_name(group, each)
+            parameters.append(
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=each.default,
+                    annotation=_annotation(name, each, hints[each.name]),
+                )
+            )
+    parameters.sort(key=lambda each: each.kind)
+    command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _annotation(name: str, each: Field[Any], kind: object) -> object:
+    """Return the type and the help of one option, as Typer takes them."""
+    about = each.metadata["about"].replace("[", "\\[")
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        metavar=each.metadata["metavar"],
+        help=about[0].upper() + about[1:],
+        show_default=each.default not in (None, False, MISSING),
+    )
+    if name == "lateness":
+        kind = str | None  # an integer where it is all digits; see `checked`
+    return Annotated[kind, option]
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Check options by their declarations, and say what is wrong in words of the command line."""
+    given = dict(options)
+    lateness = given.get("lateness")
+    if lateness is not None and lateness.isdecimal():
+        given["lateness"] = int(lateness)
+    for group in GROUPS:
+        try:
+            chosen(group, given)
+        except ValueError as error:
+            raise UsageError(_in_words_of_options(str(error), group)) from error
+    return given
+
+
+def _in_words_of_options(message: str, group: Group) -> str:
+    """Let a message begin with the option as it was given."""
+    for each in fields(group):
+        name = argument_name(group, each)
+        if message.startswith(name):
+            rest = message.removeprefix(name).removeprefix("=").lstrip()
+            return f"--{name.replace('_', '-')} {rest}"
+    return message

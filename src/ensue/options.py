@@ -1,0 +1,316 @@
+"""What a user may set, declared once: how events are read, what results hold, how much is used.
+
+`run`, `open`, `resume`, `recognize`, `explain` and the command line all take their arguments from
+here. Each group is a frozen dataclass whose fields carry their default, their description and
+their validation. The typed dictionaries below repeat the names for type checkers, which cannot
+derive keyword arguments from a dataclass; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from datetime import timedelta
+from functools import wraps
+from os import PathLike
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, cast, get_args
+
+from ensue.analysis.context import nearest
+from ensue.analysis.types import NANOSECONDS, TIME_UNITS
+
+# Aliases
+
+
+class ArrowStream(Protocol):
+    """Anything that hands out Arrow data: pyarrow, pandas, polars, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return an Arrow C stream."""
+        ...
+
+
+Row: TypeAlias = Mapping[str, object]
+"""One event as a dict."""
+
+EventsLike: TypeAlias = (
+    ArrowStream
+    | str
+    | PathLike[str]
+    | Iterable[Row]
+    | Iterable[ArrowStream]
+    | Mapping[str, "ArrowStream | str | PathLike[str] | Iterable[Row]"]
+)
+"""What can be read as events: a pyarrow Table, RecordBatch or reader, a pandas or polars frame,
+an iterable of dicts, a path to CSV, JSON lines, Parquet or Arrow, or {stream: any of these}."""
+
+SchemaLike: TypeAlias = object
+"""Types of attributes: {attribute: type}, {event: {attribute: type}}, or a pyarrow schema."""
+
+Output = Literal["bindings", "positions"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+OnError = Literal["raise", "collect", "aside"]
+Lateness: TypeAlias = int | str | timedelta
+
+_Value = TypeVar("_Value")
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def _option(default: _Value, about: str, metavar: str | None = None) -> _Value:
+    """Declare an option: its default, a sentence about it, its placeholder in help texts."""
+    declared: _Value = field(default=default, metadata={"about": about, "metavar": metavar})
+    return declared
+
+
+# Groups of options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How events are read and put in order."""
+
+    type: str = _option("type", "the column with the events' types.", "COLUMN")
+    time: str | None = _option(
+        None, "the column with their times; WITHIN … [attr] names its own.", "COLUMN"
+    )
+    time_unit: TimeUnit | None = _option(
+        None, "what an integer time column counts: s, ms, us or ns.", "UNIT"
+    )
+    tiebreak: str | None = _option(None, "a column that orders events of one time.", "COLUMN")
+    lateness: Lateness | None = _option(
+        None,
+        "how late an event may come, such as 10s or '2 minutes', or an integer in the units of an "
+        "integer time column; events are put in order.",
+        "DURATION",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("type", "time", "tiebreak"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name == "type"):
+                raise TypeError(f"{name}= is the name of a column, not {value!r}")
+        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
+            raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}")
+        if self.lateness is not None and not isinstance(self.lateness, int):
+            duration(self.lateness)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOptions:
+    """What results hold."""
+
+    output: Output = _option(
+        "bindings",
+        "bindings, or positions: without the variables that events are bound to.",
+        "KIND",
+    )
+    exact: bool = _option(
+        False,
+        "give the counts of SELECT count(*) in full, where they would else stop at 2^63 - 1; slow.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.output not in get_args(Output):
+            raise ValueError(f"output must be 'bindings' or 'positions', not {self.output!r}")
+
+    @property
+    def positions_only(self) -> bool:
+        """Whether results forget which variable an event is bound to."""
+        return self.output == "positions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a query may use before it stops with a BudgetError; arguments begin with `max_`."""
+
+    states: int = _option(10_000, "how many deterministic states the automaton may have.", "N")
+    bytes: int = _option(4 << 30, "how much memory partial matches may take.", "N")
+    configurations: int = _option(
+        10_000_000,
+        "how many different contents of registers there may be at once, where conditions relate "
+        "events to each other.",
+        "N",
+    )
+    matches: int = _option(
+        1_000_000,
+        "how many matches of one event SELECT count(*) may list, where it cannot count without "
+        "listing.",
+        "N",
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValueError(f"max_{each.name} must be a number from 0 on, not {value!r}")
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorOptions:
+    """What happens to an event that cannot be read."""
+
+    on_error: OnError = _option(
+        "raise",
+        "'collect' keeps an event that cannot be read, with the reason, in `session.rejected` "
+        "and goes on; 'raise' stops with an EventError and leaves the session as it was.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.on_error not in get_args(OnError):
+            raise ValueError(f"on_error must be 'raise' or 'collect', not {self.on_error!r}")
+
+
+# The same as keyword arguments
+
+
+class ReadArguments(TypedDict, total=False):
+    """ReadOptions as keyword arguments."""
+
+    type: str
+    time: str | None
+    time_unit: TimeUnit | None
+    tiebreak: str | None
+    lateness: Lateness | None
+
+
+class ResultArguments(TypedDict, total=False):
+    """ResultOptions as keyword arguments."""
+
+    output: Output
+    exact: bool
+
+
+class LimitArguments(TypedDict, total=False):
+    """Limits as keyword arguments; None stands for the default."""
+
+    max_states: int | None
+    max_bytes: int | None
+    max_configurations: int | None
+    max_matches: int | None
+
+
+class ErrorArguments(TypedDict, total=False):
+    """ErrorOptions as keyword arguments."""
+
+    on_error: OnError
+
+
+class RunArguments(ReadArguments, ResultArguments, LimitArguments, total=False):
+    """What `run` takes."""
+
+
+class RecognizeArguments(ReadArguments, LimitArguments, total=False):
+    """What `recognize` takes; Spark has no type for counts of any size."""
+
+
+class OpenArguments(RunArguments, ErrorArguments, total=False):
+    """What `open` takes."""
+
+
+class ResumeArguments(LimitArguments, total=False):
+    """What `resume` takes: all else is part of the snapshot."""
+
+    on_error: OnError | None
+
+
+AnyOptions: TypeAlias = ReadOptions | ResultOptions | Limits | ErrorOptions
+Group: TypeAlias = type[AnyOptions]
+_Group = TypeVar("_Group", bound=AnyOptions)
+
+
+def argument_name(group: type, each: Field[Any]) -> str:
+    """Return the keyword under which an option is given."""
+    return f"max_{each.name}" if group is Limits else each.name
+
+
+def chosen(group: type[_Group], arguments: Mapping[str, object]) -> _Group:
+    """Take the options of one group out of keyword arguments; None is the default.
+
+    >>> chosen(Limits, {"max_states": 5, "time": "ts"}).states
+    5
+    """
+    given: dict[str, Any] = {
+        each.name: arguments.get(argument_name(group, each)) for each in fields(group)
+    }
+    return group(**{name: value for name, value in given.items() if value is not None})
+
+
+def takes(*groups: Group) -> Callable[[_Function], _Function]:
+    """Let a function of `**options` refuse unknown ones, and show all in signature and help."""
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        every = {argument_name(group, each): each for group in groups for each in fields(group)}
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        known = {each.name for each in own} | every.keys()
+        shown = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
+            )
+            for name, each in every.items()
+            if name not in {each.name for each in own}
+        ]
+
+        @wraps(function)
+        def checked(*args: object, **arguments: object) -> object:
+            for name in arguments:
+                if name not in known:
+                    near = nearest(name, known)
+                    hint = f"; did you mean {near}=?" if near else ""
+                    raise TypeError(f"{function.__name__}() has no option {name}={hint}")
+            return function(*args, **arguments)
+
+        checked.__doc__ = _with_options(function.__doc__ or "", groups)
+        setattr(checked, "__signature__", signature.replace(parameters=[*own, *shown]))  # noqa: B010
+        return cast("_Function", checked)
+
+    return decorate
+
+
+def _with_options(text: str, groups: Iterable[Group]) -> str:
+    """Add the options to the arguments that a docstring describes."""
+    described = "".join(
+        f"    {argument_name(group, each)}: {each.metadata['about']}{_default(each)}\n"
+        for group in groups
+        for each in fields(group)
+    )
+    text = inspect.cleandoc(text)
+    if "Args:\n" not in text:
+        return f"{text}\n\nArgs:\n{described}"
+    before, _, after = text.partition("Args:\n")
+    own, gap, rest = after.partition("\n\n")
+    return f"{before}Args:\n{own}\n{described}{gap and chr(10)}{rest}"
+
+
+def _default(each: Field[Any]) -> str:
+    """Write a default that a reader would want to know."""
+    return f" Default: {each.default:,}." if type(each.default) is int else ""
+
+
+# Durations
+
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
+_SHORT = {"h": "HOUR", "m": "MINUTE", "min": "MINUTE", "d": "DAY", "sec": "SECOND"}
+
+
+def duration(lateness: str | timedelta) -> int:
+    """Return a lateness bound in nanoseconds.
+
+    >>> duration("1.5 s"), duration(timedelta(milliseconds=2))
+    (1500000000, 2000000)
+    """
+    if isinstance(lateness, timedelta):
+        return lateness // timedelta(microseconds=1) * 1000
+    found = _DURATION.fullmatch(str(lateness))
+    if found is not None:
+        unit = found[2]
+        if unit in TIME_UNITS:
+            return int(float(found[1]) * TIME_UNITS[unit])
+        singular = _SHORT.get(unit, unit.upper().removesuffix("S"))
+        if singular in NANOSECONDS:
+            return int(float(found[1]) * NANOSECONDS[singular])
+    raise ValueError(f"lateness={lateness!r} is not a duration; write '10 seconds' or '500 ms'")
