@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.engine.evaluation import find_matches
-from ensue.engine.stream import Options
+from ensue.options import ReadOptions
 from tests.equivalence.suite import stream
 from tests.equivalence.test_aggregates import aggregated, check, found
 from tests.equivalence.test_engine import MANY, SCHEMA
@@ -59,7 +59,7 @@ def test_strict_sees_the_substream(text: str, by_definition: bool) -> None:
     def count(rows: list[dict[str, Any]]) -> int:
         table = pa.Table.from_pylist(rows, SCHEMA)
         matches = find_matches(
-            query, table, Options(), positions_only=False, by_definition=by_definition
+            query, table, ReadOptions(), positions_only=False, by_definition=by_definition
         )
         assert len(list(matches)) == matches.count
         return matches.count
@@ -75,7 +75,7 @@ def test_counted_strict_sees_the_substream(name: str, by_definition: bool) -> No
     for rows, expected in ((APART, [1]), (TOGETHER, [1]), (GAP, [])):
         table = pa.Table.from_pylist(rows, SCHEMA)
         matches = find_matches(
-            query, table, Options(), positions_only=False, by_definition=by_definition
+            query, table, ReadOptions(), positions_only=False, by_definition=by_definition
         )
         assert matches.to_arrow().to_pydict()["n"] == expected
 
@@ -120,7 +120,7 @@ def test_strict_with_aggregates_pushed_bit_by_bit_eq_reference(
     if not pair.rows:
         return
     table = pa.Table.from_pylist(pair.rows, SCHEMA)
-    every = find_matches(query, table, Options(), positions_only=False, by_definition=True)
+    every = find_matches(query, table, ReadOptions(), positions_only=False, by_definition=True)
     session = query.open()
     pushed: Counter[str] = Counter()
     for start in range(len(pair.rows)):
