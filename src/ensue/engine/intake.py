@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ensue.analysis.schema import OPEN, Schema
 from ensue.engine.stream import (
+    NAMES,
     Loaded,
     declared_columns,
     read_table,
@@ -165,7 +166,7 @@ class Intake:
         loaded = Loaded(
             whole,
             closed,
-            pa.chunked_array([chunk.cast(_NAMES) for chunk in types], _NAMES).unify_dictionaries(),
+            pa.chunked_array([chunk.cast(NAMES) for chunk in types], NAMES).unify_dictionaries(),
             np.concatenate(streams),
         )
         return Read(loaded, fields, tuple(aside))
@@ -219,9 +220,6 @@ class Intake:
             self._same = table.schema
             return table, self.fields
         return conformed, fields
-
-
-_NAMES = pa.dictionary(pa.int32(), pa.string())
 
 
 _SCALARS = {str, int, float, bool, type(None)}

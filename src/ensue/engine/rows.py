@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.engine.intake import as_held
-from ensue.engine.stream import Stream
+from ensue.engine.stream import NAMES, Stream
 
 _TYPE, _STREAM = "type", "stream"
 
@@ -72,7 +72,9 @@ def load_rows(saved: Mapping[str, Any], time_path: tuple[str, ...] | None) -> St
         table.num_columns and table.num_rows != len(times)
     ):
         raise ValueError("some rows are missing")
-    streams = extra.column(_STREAM) if _STREAM in extra.column_names else None
+    streams = None
+    if _STREAM in extra.column_names:
+        streams = as_held(extra.column(_STREAM), NAMES)
     return Stream(
         table,
         extra.column(_TYPE),

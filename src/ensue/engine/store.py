@@ -12,7 +12,7 @@ import pyarrow as pa
 from ensue.analysis.schema import AttributePath
 from ensue.engine.ordinals import Partition, ordinals
 from ensue.engine.rows import load_rows, save_rows
-from ensue.engine.stream import Stream
+from ensue.engine.stream import NAMES, Stream
 from ensue.predicates.vectors import single_chunk
 
 _LARGE = 1 << 15
@@ -182,17 +182,11 @@ def _joined(every: Sequence[Stream]) -> Stream:
     """Put stretches that follow one another together."""
     if len(every) == 1:
         return every[0]
-    streams = None
-    if every[0].streams is not None:
-        chunks = [
-            chunk for each in every if each.streams is not None for chunk in each.streams.chunks
-        ]
-        streams = pa.chunked_array(chunks)
     return replace(
         every[0],
         table=pa.concat_tables([each.table for each in every], promote_options="permissive"),
         types=_types(every),
-        streams=streams,
+        streams=_streams(every),
         times=np.concatenate([each.times for each in every]),
         positions=_positions(every),
         ordinals={
@@ -204,9 +198,23 @@ def _joined(every: Sequence[Stream]) -> Stream:
 
 def _types(every: Sequence[Stream]) -> pa.ChunkedArray:
     chunks = [chunk for each in every for chunk in each.types.chunks]
-    if len({each.types.type for each in every}) > 1:
-        chunks = [chunk.cast(pa.string()) for chunk in chunks]
-    return pa.chunked_array(chunks)
+    kind = every[0].types.type
+    if any(each.types.type != kind for each in every):
+        kind = pa.string()
+        chunks = [chunk.cast(kind) for chunk in chunks]
+    return pa.chunked_array(chunks, kind)
+
+
+def _streams(every: Sequence[Stream]) -> pa.ChunkedArray | None:
+    if all(each.streams is None for each in every):
+        return None
+    chunks: list[pa.Array] = []
+    for each in every:
+        if each.streams is None:
+            chunks.append(pa.nulls(len(each.times), NAMES))
+        else:
+            chunks += each.streams.chunks
+    return pa.chunked_array(chunks, NAMES)
 
 
 def _positions(every: Sequence[Stream]) -> np.ndarray | None:

@@ -23,6 +23,9 @@ from ensue.options import ReadOptions
 from ensue.predicates.values import to_nanoseconds
 from ensue.predicates.vectors import path_column
 
+NAMES = pa.dictionary(pa.int32(), pa.string())
+"""The type of the column that names the stream of each event, wherever that column comes from."""
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -31,6 +34,7 @@ class Stream:
     table: pa.Table
     types: pa.ChunkedArray
     streams: pa.ChunkedArray | None
+    """The stream of each row, as NAMES; NULL where it came without one."""
     times: np.ndarray
     """Units of an integer time column, nanoseconds of timestamps, or positions."""
     time_path: AttributePath | None
@@ -163,7 +167,7 @@ def read_once(events: object) -> object:
 
 
 _INT64 = pa.int64()
-_TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
+_TEXTS = (pa.string(), NAMES)
 
 
 def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:
