@@ -116,6 +116,12 @@ class Feed:
             raise EventError(
                 "the streams of this query came separately; push {stream: events} again"
             )
+        came_alone = not self.merging and (self.next_position or self._waiting)
+        if loaded.streams is not None and self.time_path is not None and came_alone:
+            raise EventError(
+                "the events of this query came without their streams; push them so again, or open "
+                "another session for {stream: events}"
+            )
         if self.time_path is None:
             if loaded.streams is not None and len(set(self.latest) | set(loaded.streams)) > 1:
                 raise EventError("merging several streams needs a time column: pass time=")

@@ -302,7 +302,7 @@ class Piece:
     def _times(self, times: np.ndarray) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
         column = self.stream.time_column
-        if column is None or pa.types.is_integer(column.type):
+        if column is None or not pa.types.is_temporal(column.type):
             return pa.array(times, pa.int64())
         return pa.array(times, pa.int64()).cast(pa.timestamp("ns")).cast(column.type, safe=False)
 

@@ -175,6 +175,8 @@ def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> p
     if table.schema.get_field_index(options.type) < 0:
         if options.type == "type" and len(sources) == 1:
             return pa.chunked_array([repeated(sources[0], table.num_rows)])
+        if not table.num_rows and not table.num_columns:
+            return pa.chunked_array([], pa.string())
         raise EventError(missing_column("type", options.type, table))
     column = table.column(options.type)
     if column.type not in _TEXTS and from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
