@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from ensue.engine.piece import Pieces
 from ensue.engine.query import Query, compile
 from ensue.engine.stream import declared_columns, read_once
 from ensue.engine.times import time_in_units
+from ensue.engine.turns import Turn, exclusive
 from ensue.errors import EventError
 from ensue.options import OnError, ReadOptions
 from ensue.predicates.vectors import UnsupportedError
@@ -36,7 +37,8 @@ class Sessions:
     """Many queries on a live stream: a push returns {name: matches}.
 
     Each query finds what it would find alone. Queries can be added, replaced and removed between
-    pushes; one that is added sees the events that are released from then on.
+    pushes; one that is added sees the events that are released from then on. Any thread may call
+    any method: one call after the other has its turn.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Sessions:
         manner: Manner,
         on_error: OnError = "raise",
     ) -> None:
+        self._turn = Turn()
         self._options, self._manner = options, manner
         self._on_error = on_error
         self._lanes: dict[str, Lane] = {}
@@ -54,9 +57,23 @@ class Sessions:
         self._late = self._aside = 0
         self._late_tables: deque[pa.Table] = deque()
         self._aside_rows: deque[Aside] = deque(maxlen=KEPT)
-        self._finished = False
+        self._finished = self._closed = False
         for name, query in queries.items():
-            self.add(name, query)
+            self._add(name, query)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @exclusive
+    def close(self) -> None:
+        """Take no more events; what the session knows can still be read.
+
+        It does not finish the stream: where the end of it is to complete matches, call `finish`.
+        """
+        self._closed = True
 
     # queries
 
@@ -66,12 +83,20 @@ class Sessions:
         return list(self._lanes.values())
 
     @property
+    @exclusive
     def queries(self) -> dict[str, Query]:
         """The queries, by name."""
+        return self._queries()
+
+    def _queries(self) -> dict[str, Query]:
         return {name: lane.queries[name] for name, lane in self._lane_of.items()}
 
+    @exclusive
     def add(self, name: str, query: Query | str) -> None:
         """Let one more query read the stream, from the next event that is released."""
+        self._add(name, query)
+
+    def _add(self, name: str, query: Query | str) -> None:
         if name in self._lane_of:
             raise ValueError(f"there is a query named '{name}' already; replace() it")
         ready = compile(query, name=name) if isinstance(query, str) else query
@@ -87,14 +112,19 @@ class Sessions:
         for each in self._lanes.values():
             each.careful = len(self._lanes) > 1
 
+    @exclusive
     def replace(self, name: str, query: Query | str) -> None:
         """Put a query in the place of another, whose partial matches are forgotten."""
         ready = compile(query, name=name) if isinstance(query, str) else query
-        self.remove(name)
-        self.add(name, ready)
+        self._remove(name)
+        self._add(name, ready)
 
+    @exclusive
     def remove(self, name: str) -> None:
         """Let a query go."""
+        self._remove(name)
+
+    def _remove(self, name: str) -> None:
         if name not in self._lane_of:
             known = ", ".join(self._lane_of) or "none"
             raise KeyError(f"there is no query named '{name}'; the queries are {known}")
@@ -106,6 +136,7 @@ class Sessions:
 
     # events
 
+    @exclusive
     def push(self, events: object, *, first_row: int = 0) -> dict[str, Matches]:
         """Read more events and return the matches that they complete, by query.
 
@@ -117,7 +148,7 @@ class Sessions:
                 query has not read are kept, and are read once it has a larger budget.
             first_row: the number by which errors call the first of these events.
         """
-        self._refuse_if_finished()
+        self._refuse_if_over()
         lanes = self.lanes
         if len(lanes) > 1:
             events = read_once(events)
@@ -137,6 +168,7 @@ class Sessions:
         self._note(prepared)
         return self._whole(found)
 
+    @exclusive
     def advance(self, time: int | datetime | date) -> dict[str, Matches]:
         """Know that time has come so far without events, and return what that completes.
 
@@ -144,7 +176,7 @@ class Sessions:
         late by the lateness bound, and what waited for that long is released. A time that is past
         changes nothing.
         """
-        self._refuse_if_finished()
+        self._refuse_if_over()
         for lane in self._lanes.values():
             if lane.feed is not None and lane.feed.time_path is None:
                 raise EventError(
@@ -156,9 +188,10 @@ class Sessions:
 
         return self._without_events(advance)
 
+    @exclusive
     def finish(self) -> dict[str, Matches]:
         """Know that this was all, and return what that completes; nothing can be pushed then."""
-        self._refuse_if_finished()
+        self._refuse_if_over()
         found = self._without_events(lambda lane, _: lane.finish())
         self._finished = True
         return found
@@ -175,9 +208,11 @@ class Sessions:
                 found |= self._matched(lane, None, caught, step(lane, lane.feed), before)
         return self._whole(found)
 
-    def _refuse_if_finished(self) -> None:
+    def _refuse_if_over(self) -> None:
         if self._finished:
             raise EventError("this session is finished; open another one")
+        if self._closed:
+            raise EventError("this session is closed; open another one, or resume a snapshot")
 
     def _catch_up(self) -> Pieces:
         """Let queries read what they have not read yet because a budget ran out."""
@@ -260,6 +295,7 @@ class Sessions:
         return said + (", finished" if self._finished else "")
 
     @property
+    @exclusive
     def late(self) -> pa.Table:
         """The last 10,000 events that came too late; `matches.late` has those of one push."""
         if not self._late_tables:
@@ -270,11 +306,13 @@ class Sessions:
         return every.slice(max(every.num_rows - KEPT, 0))
 
     @property
+    @exclusive
     def aside(self) -> list[Aside]:
         """The last 10,000 events that could not be read, each with the reason."""
         return list(self._aside_rows)
 
     @property
+    @exclusive
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it keeps.
 
@@ -308,6 +346,7 @@ class Sessions:
 
     # snapshots
 
+    @exclusive
     def snapshot(self) -> bytes:
         """Return the state of the session as bytes, from which `resume` goes on.
 
@@ -317,7 +356,7 @@ class Sessions:
             "options": snapshot.describe_options(self._options),
             "manner": snapshot.describe_manner(self._manner),
             "on_error": self._on_error,
-            "queries": {name: snapshot.describe(query) for name, query in self.queries.items()},
+            "queries": {name: snapshot.describe(query) for name, query in self._queries().items()},
             "counts": {name: each.total for name, each in self._counts.items()},
             "late": self._late,
             "aside": self._aside,
@@ -347,7 +386,7 @@ class Sessions:
         # Queries are added in the order of their lanes, as they were written.
         for names in header["lanes"]:
             for name in names:
-                session.add(name, queries[name])
+                session._add(name, queries[name])
         if tuple(tuple(lane.queries) for lane in session._lanes.values()) != header["lanes"]:
             raise snapshot.damaged("its queries are not those of its lanes")
         for number, lane in enumerate(session._lanes.values()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -24,7 +24,8 @@ class Session:
     """A query on a live stream: what it found comes back from each push.
 
     The results do not depend on how the stream is cut into pushes. The session keeps the rows
-    that partial matches may still need and no others; matches own what they need.
+    that partial matches may still need and no others; matches own what they need. Any thread may
+    call any method: one call after the other has its turn.
     """
 
     def __init__(
@@ -35,6 +36,19 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.query!r}, {self._of_one.state})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no more events; what the session knows can still be read.
+
+        It does not finish the stream: where the end of it is to complete matches, call `finish`.
+        """
+        self._of_one.close()
 
     def push(self, events: object, *, first_row: int = 0) -> Matches:
         """Read more events and return the matches that they complete.

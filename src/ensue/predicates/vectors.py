@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -150,6 +151,9 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
 _RECENT: dict[tuple[Any, ...], _Dictionary] = {}
 """The last dictionaries, by where they lie: the batches of a stream often share theirs."""
 
+_RECENT_LOCK = Lock()
+"""Sessions in other threads look up theirs at the same time."""
+
 _MOST_RECENT, _SHORT = 16, 4096
 
 
@@ -159,11 +163,12 @@ def _known(values: pa.Array) -> _Dictionary:
         return _Dictionary(values)
     places = tuple(None if each is None else each.address for each in values.buffers())
     key = (places, values.offset, len(values), values.type)
-    found = _RECENT.get(key)
-    if found is None:
-        if len(_RECENT) >= _MOST_RECENT:
-            _RECENT.pop(next(iter(_RECENT)), None)
-        found = _RECENT[key] = _Dictionary(values)
+    with _RECENT_LOCK:
+        found = _RECENT.get(key)
+        if found is None:
+            if len(_RECENT) >= _MOST_RECENT:
+                _RECENT.pop(next(iter(_RECENT)))
+            found = _RECENT[key] = _Dictionary(values)
     return found
 
 
