@@ -60,7 +60,7 @@ def exclusive(
     name = operation.__name__
 
     @wraps(operation)
-    def taken(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def taken(self: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         self._turn.acquire(name)
         try:
             return operation(self, *args, **kwargs)
