@@ -43,6 +43,8 @@ class Checkpoint:
     """How many bytes of matches were written."""
     finished: bool
     session: bytes = field(repr=False)
+    rejected: tuple[int, int] = (0, 0)
+    """How many bytes of rejected events were written, and how many events they are."""
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -54,6 +56,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "rows": checkpoint.rows,
         "output": checkpoint.output,
         "finished": checkpoint.finished,
+        "rejected": checkpoint.rejected,
     }
     content = json.dumps(told).encode() + b"\n" + checkpoint.session
     with replacing(path) as new:
@@ -93,7 +96,9 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
             f"{path}: this checkpoint is damaged; remove it to start from the beginning"
         )
     told, _, session = content.partition(b"\n")
-    return Checkpoint(**json.loads(told), session=session)
+    known = json.loads(told)
+    known["rejected"] = tuple(known.get("rejected", (0, 0)))
+    return Checkpoint(**known, session=session)
 
 
 def refuse_other_run(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -145,26 +150,26 @@ def _head(path: Path, length: int) -> tuple[int, str]:
     return len(head), hashlib.sha256(head).hexdigest()[:16]
 
 
-def open_output(path: Path, checkpoint: Checkpoint | None) -> Any:
-    """Open the file of matches: anew, or cut to where the checkpoint was made."""
-    if checkpoint is None:
+def open_output(path: Path, length: int | None, option: str = "-o") -> Any:
+    """Open a file that a run goes on with: anew, or cut to where the checkpoint was made."""
+    if length is None:
         return path.open("wb")
     try:
         file = path.open("r+b")
     except FileNotFoundError:
         raise UsageError(
-            f"-o {path}: the file that the checkpoint belongs to is gone; remove the checkpoint "
-            "to start from the beginning"
+            f"{option} {path}: the file that the checkpoint belongs to is gone; remove the "
+            "checkpoint to start from the beginning"
         ) from None
     size = file.seek(0, os.SEEK_END)
-    if size < checkpoint.output:
+    if size < length:
         file.close()
         raise UsageError(
-            f"-o {path}: the file has {size:,} bytes, fewer than the {checkpoint.output:,} when "
-            "the checkpoint was made; remove the checkpoint to start from the beginning"
+            f"{option} {path}: the file has {size:,} bytes, fewer than the {length:,} when the "
+            "checkpoint was made; remove the checkpoint to start from the beginning"
         )
-    file.truncate(checkpoint.output)
-    file.seek(checkpoint.output)
+    file.truncate(length)
+    file.seek(length)
     return file
 
 
@@ -180,6 +185,8 @@ class Saver:
         snapshot: Callable[[], bytes],
         output: Callable[[], int],
         now: Callable[[], float] = clock.monotonic,
+        *,
+        rejected: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         self._path = path
         self._about = about
@@ -187,6 +194,7 @@ class Saver:
         self._every = every
         self._snapshot = snapshot
         self._output = output
+        self._rejected = rejected
         self._now = now
         self._saved_at = now()
         self._saved_rows = 0
@@ -227,6 +235,7 @@ class Saver:
             output,
             finished,
             self._snapshot(),
+            self._rejected(),
         )
         write_checkpoint(self._path, checkpoint)
         self._saved_rows, self._saved_at = self._rows, self._now()

@@ -17,10 +17,11 @@ from ensue.engine.query import Query
 from ensue.engine.stream import column_at, declared_columns, path_of
 from ensue.errors import EventError
 from ensue.io.ahead import ahead
-from ensue.io.columns import Cut, Position, Reader
+from ensue.io.columns import Cut, Locate, Position, Reader, TextOptions
 from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
 from ensue.io.readers import files_of, open_files, open_pipe
+from ensue.io.rejected import Rejected
 from ensue.io.text import Wait
 from ensue.options import ReadOptions
 
@@ -29,11 +30,15 @@ class Step(NamedTuple):
     """Some events to push."""
 
     events: object
+    """None: none of them could be read."""
     rows: int
     position: Position
     """Where reading goes on after them, for every stream."""
     part: float | None
     """Which part of the input has been read with them, where that can be told."""
+    rejected: tuple[Rejected, ...] = ()
+    """What could not be read before them."""
+    locate: Locate | None = None
 
 
 class Needs(NamedTuple):
@@ -54,20 +59,22 @@ class Events:
         query: Query,
         start: Position | None = None,
         wait: Wait | None = None,
+        *,
+        collect: bool = False,
     ) -> None:
         self._wait = wait
         self._pipe = any(STDIN in files for files in paths.values())
         self.files = {} if self._pipe else {name: _files(each) for name, each in paths.items()}
-        types = declared_columns(query.schema)
+        options = TextOptions(declared_columns(query.schema), collect)
         self._start = start or {}
         self._readers: dict[str, Reader] = {}
         for name in paths:
             if self._pipe:
                 live = wait is not None
-                self._readers[name] = open_pipe(_standard_input(), types, live=live)
+                self._readers[name] = open_pipe(_standard_input(), options, live=live)
             else:
                 self._readers[name] = open_files(
-                    self.files[name], types, self._start.get(name), wait
+                    self.files[name], options, self._start.get(name), wait
                 )
         self._rows = [reader.rows for reader in self._readers.values()]
 
@@ -94,9 +101,15 @@ class Events:
         for name, cut in _merged(cuts, needs):
             read += cut.batch.num_rows
             position = {**position, name: cut.position}
-            source = _source(self._readers[name], cut.batch)
-            part = self._part(read, cut.position)
-            yield Step({name: source} if name else source, cut.batch.num_rows, position, part)
+            source = _source(self._readers[name], cut.batch) if cut.batch.num_rows else None
+            yield Step(
+                {name: source} if name and source else source,
+                cut.batch.num_rows,
+                position,
+                self._part(read, cut.position),
+                cut.rejected,
+                cut.locate,
+            )
         if not read and not self._start:
             # Of no events at all, the query still wants to see the columns.
             nothing = {name: _source(each, None) for name, each in self._readers.items()}
@@ -148,7 +161,7 @@ def _merged(cuts: dict[str, Iterator[Cut]], needs: Needs) -> Iterator[tuple[str,
             del reached[name]
             continue
         yield name, cut
-        if needs.time is not None:
+        if needs.time is not None and cut.batch.num_rows:
             table = pa.Table.from_batches([cut.batch])
             reached[name] = column_at(table, needs.time)[-1].as_py()
 

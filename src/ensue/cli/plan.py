@@ -36,3 +36,5 @@ class Plan:
     follow: bool
     checkpoint: Path | None
     every: Every
+    rejected: Path | None = None
+    """Where events are kept that cannot be read; None: they stop the run."""

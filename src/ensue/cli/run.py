@@ -91,6 +91,15 @@ def run(
     limit_rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show at most N matches in a table.")
     ] = 1000,
+    on_error: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(
+            metavar="collect FILE",
+            help="Keep events that cannot be read in FILE, with line and reason, and go on.  "
+            "\\[default: stop at the first]",
+            show_default=False,
+        ),
+    ] = None,
     follow: Annotated[
         bool,
         typer.Option(
@@ -157,6 +166,7 @@ def run(
             follow,
             checkpoint,
             _every(checkpoint_every),
+            _rejected(on_error),
         )
         if query == STDIN and STDIN in events:
             raise UsageError("the query and the events cannot both come from standard input")
@@ -164,7 +174,7 @@ def run(
         compiled = _compile(source, param or [], schema)
         paths = event_paths(events, [word.text for word in compiled.tree.sources])
         refuse_reading_outputs(
-            {"-o": out, "--checkpoint": checkpoint},
+            {"-o": out, "--checkpoint": checkpoint, "--on-error collect": plan.rejected},
             {
                 "events of": event_files(paths),
                 "query": [query],
@@ -174,8 +184,10 @@ def run(
         if engine is Engine.SPARK:
             from ensue.cli import spark
 
-            if follow or checkpoint is not None:
-                raise UsageError("--follow and --checkpoint go with --engine local only")
+            if follow or checkpoint is not None or on_error is not None:
+                raise UsageError(
+                    "--follow, --checkpoint and --on-error go with --engine local only"
+                )
             spark.execute(
                 compiled,
                 paths,
@@ -216,6 +228,21 @@ def _format(format: Format | None, out: Path | None) -> Format:
     chosen = format or by_name
     assert chosen is not None
     return chosen
+
+
+def _rejected(given: tuple[str, Path] | None) -> Path | None:
+    """Read --on-error: where rejected events are kept."""
+    if given is None:
+        return None
+    word, path = given
+    if word != "collect":
+        raise UsageError(
+            f"--on-error {word}: write --on-error collect FILE; without it, the run stops"
+        )
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        problem = "this is a folder" if path.is_dir() else "there is no such folder"
+        raise UsageError(f"--on-error collect {path}: {problem}")
+    return path
 
 
 def _show_events(wanted: bool | None, *, positions_only: bool) -> bool:

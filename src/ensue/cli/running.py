@@ -23,6 +23,7 @@ from ensue.cli.events import Events, Step, by_stream
 from ensue.cli.inputs import STDIN
 from ensue.cli.plan import Format, Plan
 from ensue.cli.progress import Told, progress
+from ensue.cli.rejecting import RejectedEvents, located
 from ensue.cli.stopping import Stopper, StopRequestError, stopper
 from ensue.cli.tables import MatchTable
 from ensue.cli.terminal import UsageError, count, output, remark
@@ -32,7 +33,7 @@ from ensue.engine.query import Query
 from ensue.engine.session import Session
 from ensue.io.files import COMPRESSED
 from ensue.io.replacing import replacing
-from ensue.options import ReadOptions, ResultOptions, chosen
+from ensue.options import OnError, ReadOptions, ResultOptions, chosen
 
 _POLL = 0.2
 """So many seconds pass before a file that is followed is looked at again."""
@@ -86,27 +87,41 @@ def _start(
         return True
 
     start = None if before is None else before.position
-    events = Events(paths, query, start, wait if plan.follow else None)
+    collect = plan.rejected is not None
+    events = Events(paths, query, start, wait if plan.follow else None, collect=collect)
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before.files, events.files)
+    on_error: OnError = "collect" if collect else "raise"
     session = (
-        query.open(**options)
+        query.open(**options, on_error=on_error)
         if before is None
-        else query.resume(before.session, **_limits(options))
+        else query.resume(before.session, on_error=on_error, **_limits(options))
     )
     rows = 0 if before is None else before.rows
     read = chosen(ReadOptions, options)
     positions_only = chosen(ResultOptions, options).positions_only
     needs = events.needs(query, read, positions_only, plan.show_events)
-    with _opened(plan, before, mentioned, read.type) as sink:
+    with (
+        _opened(plan, before, mentioned, read.type) as sink,
+        _collecting(plan, before) as rejected,
+    ):
         if plan.checkpoint is not None:
             assert isinstance(sink, TextSink)
             saver = Saver(
-                plan.checkpoint, about, events.files, plan.every, session.snapshot, sink.offset
+                plan.checkpoint,
+                about,
+                events.files,
+                plan.every,
+                session.snapshot,
+                sink.offset,
+                rejected=(lambda: (0, 0)) if rejected is None else rejected.position,
             )
             saver.started(rows)
             savers.append(saver)
-        said, stopped = _run(session, events.steps(needs), sink, stops, savers, rows)
+        steps = events.steps(needs)
+        said, stopped = _run(session, steps, sink, rejected, stops, savers, rows)
+    if rejected is not None:
+        rejected.show()
     if stopped is not None:
         remark(f"stopped: {said}")
         raise typer.Exit(stopped.code)
@@ -117,6 +132,7 @@ def _run(
     session: Session,
     steps: Iterator[Step],
     sink: Sink,
+    rejected: RejectedEvents | None,
     stops: Stopper,
     savers: Sequence[Saver],
     rows: int,
@@ -127,7 +143,7 @@ def _run(
     stopped: StopRequestError | None = None
     try:
         with progress() as tell:
-            _push_all(session, steps, sink, stops, savers, tell, rows)
+            _push_all(session, steps, sink, rejected, stops, savers, tell, rows)
         with stops.step():
             last = session.finish()
             sink.write(last)
@@ -147,6 +163,7 @@ def _push_all(
     session: Session,
     steps: Iterator[Step],
     sink: Sink,
+    rejected: RejectedEvents | None,
     stops: Stopper,
     savers: Sequence[Saver],
     tell: Told,
@@ -156,7 +173,13 @@ def _push_all(
     done = 0
     for step in steps:
         with stops.step():
-            sink.write(session.push(step.events, first_row=before + done))
+            bad = list(step.rejected)
+            if step.events is not None:
+                found = session.push(step.events, first_row=before + done)
+                sink.write(found)
+                bad += located(found.rejected, step.locate) if rejected is not None else ()
+            if rejected is not None and bad:
+                rejected.write(sorted(bad, key=lambda each: each.line or 0))
             for saver in savers:
                 saver.step(step.rows, step.position)
         done += step.rows
@@ -181,13 +204,30 @@ def _opened(
     elif plan.checkpoint is not None:
         assert plan.out is not None
         has_header = before is not None and before.output > 0
-        with open_output(plan.out, before) as file:
+        with open_output(plan.out, None if before is None else before.output) as file:
             yield TextSink(plan.format, file, plan.show_events, has_header=has_header)
     else:
         with open_sink(
             plan.format, plan.out, events=plan.show_events, in_place=plan.follow
         ) as sink:
             yield sink
+
+
+@contextmanager
+def _collecting(plan: Plan, before: Checkpoint | None) -> Iterator[RejectedEvents | None]:
+    """Open what rejected events are written to."""
+    if plan.rejected is None:
+        yield None
+    elif plan.checkpoint is not None:
+        length, number = (None, 0) if before is None else before.rejected
+        with open_output(plan.rejected, length, "--on-error collect") as file:
+            yield RejectedEvents(file, plan.rejected, number)
+    else:
+        with (
+            nullcontext(plan.rejected) if plan.follow else replacing(plan.rejected) as target,
+            target.open("wb") as file,
+        ):
+            yield RejectedEvents(file, plan.rejected)
 
 
 class _TableSink:
@@ -246,6 +286,7 @@ def _about(query: Query, options: Mapping[str, Any], plan: Plan) -> dict[str, An
         "--format": plan.format.value,
         "choice of --events or --positions": "events" if plan.show_events else "positions",
         "file of matches": str(plan.out),
+        "--on-error": None if plan.rejected is None else str(plan.rejected),
     }
 
 

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
 from ensue.engine.block import below, part
-from ensue.engine.intake import Aside
 from ensue.engine.lateness import lateness_in_units
 from ensue.engine.rows import load_table, save_table
 from ensue.engine.stream import (
@@ -30,6 +29,7 @@ from ensue.engine.stream import (
     times_of,
 )
 from ensue.errors import EventError
+from ensue.io.rejected import Rejected
 from ensue.options import ReadOptions
 from ensue.predicates.vectors import path_column
 
@@ -46,7 +46,7 @@ class Checked:
     kind: pa.DataType
     """The type of the time column."""
     late: pa.Table | None
-    aside: tuple[Aside, ...]
+    aside: tuple[Rejected, ...]
     bound: int
     """The lateness in units of time."""
 
@@ -126,7 +126,7 @@ class Feed:
             if loaded.streams is not None and len(set(self.latest) | set(loaded.streams)) > 1:
                 raise EventError("merging several streams needs a time column: pass time=")
             return Checked(loaded, np.zeros(0, np.int64), self.kind, None, (), 0)
-        aside: list[Aside] = []
+        aside: list[Rejected] = []
         if self.lenient:
             loaded = self._with_time(loaded, aside)
         times = times_of(loaded.table, self.time_path, first_row)
@@ -157,8 +157,8 @@ class Feed:
             return Checked(loaded, times, kind, None, tuple(aside), bound)
         out = np.sort(np.concatenate(late + back))
         for row in np.sort(np.concatenate(back)) if back else ():
-            event = loaded.table.slice(int(row), 1).to_pylist()[0]
-            aside.append(Aside(event, f"time goes back at row {first_row + row}"))
+            at = int(row) if loaded.rows is None else int(loaded.rows[row])
+            aside.append(loaded.rejected(int(row), f"time goes back at row {first_row + at}"))
         kept = np.setdiff1d(np.arange(len(times)), out)
         refused = loaded.table.take(pa.array(out)) if late else None
         return Checked(loaded.take(kept), times[kept], kind, refused, tuple(aside), bound)
@@ -169,7 +169,7 @@ class Feed:
             return False
         return len(times) < 2 or not (times[1:] < times[:-1]).any()
 
-    def _with_time(self, loaded: Loaded, aside: list[Aside]) -> Loaded:
+    def _with_time(self, loaded: Loaded, aside: list[Rejected]) -> Loaded:
         """Put rows without a time aside."""
         assert self.time_path is not None
         table = loaded.table
@@ -181,8 +181,8 @@ class Feed:
         if column is not None:
             missing = column.is_null().to_numpy()
         for row in np.flatnonzero(missing):
-            event = table.slice(int(row), 1).to_pylist()[0]
-            aside.append(Aside(event, f"the time '{name}' is NULL; every event needs a time"))
+            reason = f"the time '{name}' is NULL; every event needs a time"
+            aside.append(loaded.rejected(int(row), reason))
         return loaded.take(np.flatnonzero(~missing))
 
     def _goes_back(

@@ -28,17 +28,16 @@ from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.places import show
+from ensue.io.rejected import Rejected
 from ensue.options import ReadOptions
 
 Fields = dict[str, pa.DataType]
+_Rows = np.ndarray | None
+"""The numbers that rows had in their push; None: all from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """An event that could not take part, and why."""
-
-    event: Any
-    reason: str
+Aside = Rejected
+"""The name it had before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Read:
     loaded: Loaded
     fields: Fields
     """The types of all columns from now on."""
-    aside: tuple[Aside, ...] = ()
+    aside: tuple[Rejected, ...] = ()
 
 
 def load(
@@ -68,7 +67,7 @@ class Intake:
     options: ReadOptions
     declared: Schema
     lenient: bool = False
-    """Put rows that cannot be read aside instead of stopping."""
+    """Reject rows that cannot be read instead of stopping."""
     fields: Fields = field(default_factory=dict)
     _same: pa.Schema = field(default_factory=lambda: pa.schema([]))
     """The columns of the last batch, where nothing had to be done about them."""
@@ -84,17 +83,17 @@ class Intake:
         streams = self._streams(events)
         if streams is not None:
             return self.merge(streams)
-        aside: list[Aside] = []
+        aside: list[Rejected] = []
         if isinstance(events, Mapping):
             events = [events]
         quick = self._usual(events) if isinstance(events, list) else None
         if quick is not None:
             types = types_of(quick, self.sources, self.options)
             return Read(Loaded(quick, False, types, None), self.fields)
-        table, closed = self._table(events, None, aside)
-        table, fields = self._conformed(table, self.fields, aside)
+        table, closed, rows = self._table(events, None, aside)
+        table, fields, rows = self._conformed(table, self.fields, aside, rows)
         types = types_of(table, self.sources, self.options)
-        return Read(Loaded(table, closed, types, None), fields, tuple(aside))
+        return Read(Loaded(table, closed, types, None, rows), fields, tuple(aside))
 
     def _usual(self, rows: list[object]) -> pa.Table | None:
         """Read rows that have the columns and types that are known, as most have; None: others."""
@@ -112,19 +111,22 @@ class Intake:
         return self._batches(events)
 
     def _batches(self, events: object) -> Iterator[Read]:
-        source = open_events(events, types=declared_columns(self.declared))
+        aside: list[Rejected] = []
+        reject = aside.append if self.lenient else None
+        source = open_events(events, types=declared_columns(self.declared), reject=reject)
         none = True
         for batch in source.batches:
             none = False
             table = pa.Table.from_batches([batch])
-            aside: list[Aside] = []
-            table, fields = self._conformed(table, self.fields, aside)
+            table, fields, rows = self._conformed(table, self.fields, aside)
             types = types_of(table, self.sources, self.options)
-            yield Read(Loaded(table, source.closed, types, None), fields, tuple(aside))
-        if none:
+            loaded = Loaded(table, source.closed, types, None, rows)
+            yield Read(loaded, fields, tuple(aside))
+            aside.clear()
+        if none or aside:
             table = source.schema.empty_table()
             types = types_of(table, self.sources, self.options)
-            yield Read(Loaded(table, source.closed, types, None), self.fields)
+            yield Read(Loaded(table, source.closed, types, None), self.fields, tuple(aside))
 
     def keep(self, read: Read) -> None:
         """Remember the types of the columns of a push that was applied."""
@@ -150,15 +152,16 @@ class Intake:
 
     def merge(self, events: Mapping[str, object]) -> Read:
         """Read several streams, in the order of FROM."""
-        tables, types, streams = [], [], []
-        aside: list[Aside] = []
+        tables, types, streams, numbers = [], [], [], []
+        aside: list[Rejected] = []
         fields, closed = self.fields, True
         for number, name in enumerate(self.sources):
             if name not in events:
                 continue
-            table, fixed = self._table(events[name], name, aside)
+            table, fixed, rows = self._table(events[name], name, aside)
             closed = closed and fixed
-            table, fields = self._conformed(table, fields, aside)
+            table, fields, rows = self._conformed(table, fields, aside, rows)
+            numbers.append(np.arange(table.num_rows) if rows is None else rows)
             tables.append(table)
             types += types_of(table, [name], self.options).chunks
             streams.append(np.full(table.num_rows, number, np.int32))
@@ -168,36 +171,40 @@ class Intake:
             closed,
             pa.chunked_array([chunk.cast(NAMES) for chunk in types], NAMES).unify_dictionaries(),
             np.concatenate(streams),
+            np.concatenate(numbers),
         )
         return Read(loaded, fields, tuple(aside))
 
     # columns
 
     def _table(
-        self, events: object, stream: str | None, aside: list[Aside]
-    ) -> tuple[pa.Table, bool]:
+        self, events: object, stream: str | None, aside: list[Rejected]
+    ) -> tuple[pa.Table, bool, _Rows]:
         columns = declared_columns(self.declared)
+        reject = aside.append if self.lenient else None
         if not self.lenient or _is_columnar(events) or not isinstance(events, Iterable):
-            return read_table(events, stream, columns)
+            return *read_table(events, stream, columns, reject), None
         rows = list(events)
         try:
-            return read_table(rows, stream, columns)
+            return *read_table(rows, stream, columns), None
         except EventError:
             pass
-        fields, tables = self.fields, []
+        fields, tables, numbers = self.fields, [], []
         for first in range(0, len(rows), _AT_ONCE):
             some = rows[first : first + _AT_ONCE]
-            table = _without_bad_rows(some, stream, columns, aside)
-            table, fields = self._conformed(table, fields, aside)
+            table, good = _without_bad_rows(some, first, stream, columns, aside)
+            table, fields, kept = self._conformed(table, fields, aside, good)
             tables.append(table)
-        return pa.concat_tables(tables, promote_options="permissive"), False
+            numbers.append(good if kept is None else kept)
+        whole = pa.concat_tables(tables, promote_options="permissive")
+        return whole, False, np.concatenate(numbers)
 
     def _conformed(
-        self, table: pa.Table, known: Fields, aside: list[Aside]
-    ) -> tuple[pa.Table, Fields]:
-        """Give every column the type that it has had so far."""
+        self, table: pa.Table, known: Fields, aside: list[Rejected], rows: _Rows = None
+    ) -> tuple[pa.Table, Fields, _Rows]:
+        """Give every column the type that it has had so far; `rows` are numbers of the rows."""
         if known is self.fields and table.num_columns and table.schema.equals(self._same):
-            return table, known
+            return table, known, rows
         fields = dict(known)
         arrays: list[pa.ChunkedArray] = []
         bad: dict[int, str] = {}
@@ -210,16 +217,18 @@ class Intake:
             arrays.append(array)
         conformed = pa.Table.from_arrays(arrays, names=table.column_names)
         if bad:
+            numbers = np.arange(table.num_rows) if rows is None else rows
             for row, reason in sorted(bad.items()):
-                aside.append(Aside(table.slice(row, 1).to_pylist()[0], reason))
+                event = table.slice(row, 1).to_pylist()[0]
+                aside.append(Rejected(event, reason, row=int(numbers[row])))
             good = np.setdiff1d(np.arange(table.num_rows), list(bad))
-            conformed = conformed.take(good)
+            conformed, rows = conformed.take(good), numbers[good]
         elif conformed.schema.equals(table.schema):
             if fields != self.fields:
-                return table, fields
+                return table, fields, rows
             self._same = table.schema
-            return table, self.fields
-        return conformed, fields
+            return table, self.fields, rows
+        return conformed, fields, rows
 
 
 _SCALARS = {str, int, float, bool, type(None)}
@@ -242,17 +251,19 @@ def _is_columnar(events: object) -> bool:
 
 
 def _without_bad_rows(
-    rows: list[object], stream: str | None, columns: Fields, aside: list[Aside]
-) -> pa.Table:
-    """Read rows; put each that does not go with those before it aside."""
+    rows: list[object], first: int, stream: str | None, columns: Fields, aside: list[Rejected]
+) -> tuple[pa.Table, np.ndarray]:
+    """Read rows; reject each that does not go with those before it; return the others' numbers."""
+    numbers = np.arange(first, first + len(rows))
     while True:
         try:
-            return read_table(rows, stream, columns)[0]
+            return read_table(rows, stream, columns)[0], numbers
         except EventError as error:
             if error.row is None:
                 raise
-            aside.append(Aside(rows[error.row], str(error)))
+            aside.append(Rejected(rows[error.row], str(error), row=int(numbers[error.row])))
             rows = rows[: error.row] + rows[error.row + 1 :]
+            numbers = np.delete(numbers, error.row)
 
 
 def _wider(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:

@@ -17,7 +17,7 @@ from ensue.engine.block import below, part
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Fast, Sharing
 from ensue.engine.feed import Checked, Feed
-from ensue.engine.intake import Aside, Intake, Read
+from ensue.engine.intake import Intake, Read
 from ensue.engine.piece import Piece, Pieces, Shape
 from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
@@ -26,6 +26,7 @@ from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Stream, column_at
 from ensue.errors import BudgetError
+from ensue.io.rejected import Rejected
 from ensue.logic.evaluate import Tally
 from ensue.options import Limits, ReadOptions
 from ensue.predicates.evaluate import Batch
@@ -85,7 +86,7 @@ class Prepared:
     checked: Checked
 
     @property
-    def aside(self) -> tuple[Aside, ...]:
+    def aside(self) -> tuple[Rejected, ...]:
         """Rows that cannot take part."""
         return self.read.aside + self.checked.aside
 
@@ -184,9 +185,8 @@ class Lane:
                     self._try(feed, members, one)
                     good.append(row)
                 except UnsupportedError as error:
-                    event = loaded.table.slice(row, 1).to_pylist()[0]
                     reason = f"a condition compares values that a stream cannot keep ({error})"
-                    aside.append(Aside(event, reason))
+                    aside.append(loaded.rejected(row, reason))
             return replace(read, loaded=loaded.take(np.array(good, np.int64)), aside=tuple(aside))
         return read
 

@@ -17,7 +17,6 @@ from ensue.analysis.context import Clock
 from ensue.engine import snapshot
 from ensue.engine.counts import Count
 from ensue.engine.feed import Feed, shown_time
-from ensue.engine.intake import Aside
 from ensue.engine.lane import Lane, Manner, Member, Prepared
 from ensue.engine.match import Account, Matches
 from ensue.engine.piece import Pieces
@@ -26,6 +25,7 @@ from ensue.engine.stream import declared_columns, read_once
 from ensue.engine.times import time_in_units
 from ensue.engine.turns import Turn, exclusive
 from ensue.errors import EventError
+from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions
 from ensue.predicates.vectors import UnsupportedError
 
@@ -56,7 +56,7 @@ class Sessions:
         self._counts: dict[str, Count] = {}
         self._late = self._aside = 0
         self._late_tables: deque[pa.Table] = deque()
-        self._aside_rows: deque[Aside] = deque(maxlen=KEPT)
+        self._aside_rows: deque[Rejected] = deque(maxlen=KEPT)
         self._finished = self._closed = False
         for name, query in queries.items():
             self._add(name, query)
@@ -307,9 +307,14 @@ class Sessions:
 
     @property
     @exclusive
-    def aside(self) -> list[Aside]:
-        """The last 10,000 events that could not be read, each with the reason."""
+    def rejected(self) -> list[Rejected]:
+        """The last 10,000 events that could not be read or take part, each with the reason."""
         return list(self._aside_rows)
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The same as `rejected`, under the name that it had before."""
+        return self.rejected
 
     @property
     @exclusive
@@ -334,6 +339,7 @@ class Sessions:
             "events": max((lane.released for lane in lanes), default=0),
             "matches": sum(each.total for each in self._counts.values()),
             "late": self._late,
+            "rejected": self._aside,
             "aside": self._aside,
             "waiting": max((feed.waiting for feed in feeds), default=0),
             "watermark": watermark.as_py() if isinstance(watermark, pa.Scalar) else watermark,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ensue.engine.intake import Aside
 from ensue.engine.piece import Match, Piece, Shape, Total
 from ensue.errors import EventError
+from ensue.io.rejected import Rejected
 from ensue.logic.evaluate import Tally
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class Account:
     events: int = 0
     """How many got a position."""
     late: list[pa.Table] = field(default_factory=list)
-    aside: list[Aside] = field(default_factory=list)
+    aside: list[Rejected] = field(default_factory=list)
 
-    def add(self, late: pa.Table | None, aside: Iterable[Aside]) -> None:
+    def add(self, late: pa.Table | None, aside: Iterable[Rejected]) -> None:
         """Write down rows that do not take part."""
         if late is not None:
             self.late.append(late)
@@ -141,10 +141,15 @@ class Matches:
         return pa.concat_tables(late, promote_options="permissive")
 
     @property
-    def aside(self) -> list[Aside]:
-        """Events that could not take part, each with the reason."""
+    def rejected(self) -> list[Rejected]:
+        """Events that could not be read or take part, each with the reason."""
         self._keep_all()
         return self._account.aside
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The same as `rejected`, under the name that it had before."""
+        return self.rejected
 
     @property
     def stats(self) -> dict[str, int]:

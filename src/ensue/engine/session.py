@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ensue.engine.intake import Aside
 from ensue.engine.lane import Manner
 from ensue.engine.many import Sessions
 from ensue.engine.match import Matches
 from ensue.engine.query import Query
 from ensue.errors import BudgetError
+from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions
 
 _NAME = ""
@@ -91,9 +91,14 @@ class Session:
         return self._of_one.late
 
     @property
-    def aside(self) -> list[Aside]:
-        """The last 10,000 events that could not be read, each with the reason."""
-        return self._of_one.aside
+    def rejected(self) -> list[Rejected]:
+        """The last 10,000 events that could not be read or take part, each with the reason."""
+        return self._of_one.rejected
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The same as `rejected`, under the name that it had before."""
+        return self.rejected
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ensue.analysis.types import Type, from_arrow, joined
 from ensue.engine.convert import arrow_type
 from ensue.errors import EventError
 from ensue.io.events import open_events
+from ensue.io.rejected import Reject, Rejected
 from ensue.options import ReadOptions
 from ensue.predicates.values import to_nanoseconds
 from ensue.predicates.vectors import path_column
@@ -114,6 +115,8 @@ class Loaded:
     types: pa.ChunkedArray
     streams: np.ndarray | None
     """The number of each row's stream in FROM, where streams come separately."""
+    rows: np.ndarray | None = None
+    """The number that each row had in its push, where some were rejected."""
 
     def schema(self) -> Schema:
         """Describe the columns."""
@@ -127,7 +130,13 @@ class Loaded:
         """Choose some rows."""
         streams = None if self.streams is None else self.streams[rows]
         types = self.types.take(pa.array(rows))
-        return Loaded(self.table.take(pa.array(rows)), self.closed, types, streams)
+        numbers = rows if self.rows is None else self.rows[rows]
+        return Loaded(self.table.take(pa.array(rows)), self.closed, types, streams, numbers)
+
+    def rejected(self, row: int, reason: str) -> Rejected:
+        """Reject a row of the table."""
+        number = row if self.rows is None else int(self.rows[row])
+        return Rejected(self.table.slice(row, 1).to_pylist()[0], reason, row=number)
 
 
 def repeated(name: str, count: int) -> pa.DictionaryArray:
@@ -147,10 +156,13 @@ def declared_columns(declared: Schema) -> dict[str, pa.DataType]:
 
 
 def read_table(
-    events: object, stream: str | None, columns: Mapping[str, pa.DataType]
+    events: object,
+    stream: str | None,
+    columns: Mapping[str, pa.DataType],
+    reject: Reject | None = None,
 ) -> tuple[pa.Table, bool]:
     """Read events into a table; tell whether their format fixes the columns."""
-    source = open_events(events, stream=stream, types=columns)
+    source = open_events(events, stream=stream, types=columns, reject=reject)
     batches = [pa.Table.from_batches([batch]) for batch in source.batches]
     if not batches:
         return source.schema.empty_table(), source.closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,15 @@ def read_parquet(files: Sequence[Path], start: Position | None = None) -> Reader
         for number, path in enumerate(files[at:], at):
             for batch in _parquet_batches(path, wanted.names, done):
                 done += batch.num_rows
-                yield Cut(conform(batch, wanted), {"file": number, "rows": done})
+                locate = partial(_in_file, str(path))
+                yield Cut(conform(batch, wanted), {"file": number, "rows": done}, locate=locate)
             done = 0
 
     return Reader(schema, True, cuts, rows)
+
+
+def _in_file(name: str, _: int) -> tuple[str, None]:
+    return name, None
 
 
 def _parquet_batches(path: Path, names: list[str], skip: int) -> Iterator[pa.RecordBatch]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from ensue.errors import EventError
+from ensue.io.rejected import Rejected
 
 Types = Mapping[str, pa.DataType]
 
@@ -17,11 +19,28 @@ Position = dict[str, Any]
 """Where to go on reading, as JSON can hold it; the format that wrote it understands it."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How texts, which have no types of their own, are read."""
+
+    types: Types = field(default_factory=dict)
+    """Declared types of columns."""
+    collect: bool = False
+    """Reject what cannot be read, and read on, instead of stopping."""
+
+
+Locate = Callable[[int], tuple[str, int | None]]
+"""Tells of a row of a batch from which file it is, and on which line it starts."""
+
+
 class Cut(NamedTuple):
     """A batch, and where the next one begins."""
 
     batch: pa.RecordBatch
     position: Position
+    rejected: tuple[Rejected, ...] = ()
+    """What could not be read since the batch before."""
+    locate: Locate | None = None
 
 
 class FixedColumns(NamedTuple):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
@@ -16,11 +14,13 @@ from ensue.io.columns import (
     Cut,
     Position,
     Reader,
+    TextOptions,
     Types,
     refuse_same_names,
     schema_from_text,
     schema_to_text,
 )
+from ensue.io.csv_collecting import collected, readable, types_of_most
 from ensue.io.csv_errors import (
     csv_error,
     misfit,
@@ -31,37 +31,46 @@ from ensue.io.csv_errors import (
     too_long,
     warn_of_odd_values,
 )
-from ensue.io.text import Block, Text, end_of_lines
+from ensue.io.csv_records import end_of_records, records_of
+from ensue.io.text import Block, Text
 
 _BLOCK = 4 << 20
 _GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.string())
 
 
-def read_csv(text: Text, types: Types, start: Position | None = None) -> Reader:
+def read_csv(text: Text, options: TextOptions, start: Position | None = None) -> Reader:
     """Open a CSV text, at its beginning or where a cut was made.
 
     An empty field is NULL, a quoted empty one is an empty string. The first block is parsed twice,
     for its guesses can be too narrow for what follows: times of whole seconds, empty columns.
     """
+    types = options.types
     if start is None:
-        blocks = _blocks(text, 0)
+        blocks = _blocks(text, 0, options)
         first = next(blocks, None)
         if first is None or b"\n" not in first.data:
             raise no_header(text)
-        sample = _parsed(text, first.data, {}, None, None)
+        sample = _sampled(text, first.data, options)
         guessed = sample.schema
         refuse_same_names(guessed, text.name)
-        warn_of_odd_values(sample, set(types), text)
         columns = {each.name: _type_to_read(each, types, text) for each in guessed}
+        if options.collect:
+            data = first.data
+            numbers = types_of_most(sample, lambda each: _sampled(text, data, options, each))
+            columns |= {name: arrow for name, arrow in numbers.items() if name not in types}
+        else:
+            warn_of_odd_values(sample, set(types), text)
         empty = [each.name for each in guessed if each.name not in types and each.type == pa.null()]
         settled: Types = dict.fromkeys(sorted(empty), pa.null())
         blocks = chain([first], blocks)
+        lines = 0
     else:
         columns = {each.name: each.type for each in schema_from_text(start["columns"])}
         settled = {each.name: each.type for each in schema_from_text(start["settled"])}
-        blocks = _blocks(text, start["bytes"])
+        blocks = _blocks(text, start["bytes"], options)
+        lines = start.get("lines", 0)
     shown = {name: settled.get(name, arrow) for name, arrow in columns.items()}
-    reading = _Reading(text, columns, dict(settled), set(types))
+    reading = _Reading(text, options, columns, dict(settled), lines)
     schema = pa.schema(list(shown.items()))
     return Reader(schema, True, lambda names: reading.cuts(blocks, names, start is None))
 
@@ -71,9 +80,11 @@ class _Reading:
     """The types that columns are read by, and those that get one with their first values."""
 
     text: Text
+    options: TextOptions
     columns: Types
     settled: dict[str, pa.DataType]
-    declared: set[str]
+    lines: int
+    """How many lines of the text come before."""
 
     def cuts(
         self, blocks: Iterator[Block], names: Collection[str] | None, header: bool
@@ -85,19 +96,55 @@ class _Reading:
         unsure = {
             name: at
             for at, (name, arrow) in enumerate(self.columns.items())
-            if arrow == pa.float64() and name not in self.declared
+            if arrow == pa.float64() and name not in self.options.types
             if wanted is None or name in wanted
         }
         for block in blocks:
+            data, before = block.data, self.lines
+            self.lines += data.count(b"\n")
+            if header and self.options.collect:
+                head = _without_header(data)
+                before += data.count(b"\n", 0, len(data) - len(head))
+                data, header = head, False
             names_here = None if header else every
             header = False
-            if block.data[:1] in (b"\n", b"\r") and not block.data.strip(b"\r\n"):
+            if data[:1] in (b"\n", b"\r", b"") and not data.strip(b"\r\n"):
                 continue
-            batch = _parsed(self.text, block.data, self.columns, names_here, wanted)
-            refuse_long_integers(batch, unsure, block.data, self.text)
-            yield Cut(self._settle(batch), self._position(block.end))
+            if self.options.collect:
+                yield self._collected(data, before, wanted, unsure)._replace(
+                    position=self._position(block.end)
+                )
+                continue
+            batch = self._batch(self.text, data, names_here, wanted, unsure)
+            yield Cut(batch, self._position(block.end))
 
-    def _settle(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _batch(
+        self,
+        text: Text,
+        data: bytes,
+        names: list[str] | None,
+        wanted: list[str] | None,
+        unsure: dict[str, int],
+    ) -> pa.RecordBatch:
+        batch = _parsed(text, data, self.columns, names, wanted)
+        refuse_long_integers(batch, unsure, data, text)
+        return self._settle(batch, text)
+
+    def _collected(
+        self, data: bytes, before: int, wanted: list[str] | None, unsure: dict[str, int]
+    ) -> Cut:
+        """Parse records without the header; reject those that cannot be read."""
+        every = list(self.columns)
+        name = self.text.name
+
+        def parse(data: bytes, line: int | None) -> pa.RecordBatch:
+            # Without a path nobody looks for the line in the file: it is known, or not wanted.
+            text = Text.nameless(name if line is None else f"{name}, line {line}")
+            return self._batch(text, data, every, wanted, dict(unsure))
+
+        return collected(data, before, name, parse)
+
+    def _settle(self, batch: pa.RecordBatch, text: Text) -> pa.RecordBatch:
         """Give columns that were read as text, because they were empty, the type they deserve."""
         for name in self.settled:
             at = batch.schema.get_field_index(name)
@@ -112,16 +159,36 @@ class _Reading:
             except pa.ArrowInvalid as error:
                 value = next(each for each in texts if not _casts(each, arrow)).as_py()
                 place = list(self.columns).index(name)
-                raise misfit(self.text, place, name, arrow, value) from error
+                raise misfit(text, place, name, arrow, value) from error
             batch = batch.set_column(at, name, array)
         return batch
 
     def _position(self, offset: int) -> Position:
         return {
             "bytes": offset,
+            "lines": self.lines,
             "columns": schema_to_text(pa.schema(list(self.columns.items()))),
             "settled": schema_to_text(pa.schema(list(self.settled.items()))),
         }
+
+
+def _sampled(
+    text: Text, data: bytes, options: TextOptions, types: Types | None = None
+) -> pa.RecordBatch:
+    """Parse the first block to guess types; with `collect`, from the records that can be read."""
+    if not options.collect:
+        return _parsed(text, data, {}, None, None)
+    head = data[: len(data) - len(_without_header(data))]
+    return _parsed(text, head + readable(data[len(head) :]), types or {}, None, None, _skip)
+
+
+def _without_header(data: bytes) -> bytes:
+    records = records_of(data)
+    return data[int(records.ends[0]) :] if len(records.ends) else b""
+
+
+def _skip(_: object) -> Literal["skip"]:
+    return "skip"
 
 
 def _parsed(
@@ -130,6 +197,7 @@ def _parsed(
     columns: Types,
     names: list[str] | None,
     wanted: list[str] | None,
+    on_ragged: Callable[[Any], Literal["skip", "error"]] | None = None,
 ) -> pa.RecordBatch:
     """Parse whole records; without names, the first one is the header."""
     try:
@@ -137,7 +205,9 @@ def _parsed(
             pa.BufferReader(data),
             # One thread, which leaves the others to whoever evaluates the block before.
             read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
+            parse_options=arrow_csv.ParseOptions(
+                newlines_in_values=b'"' in data, invalid_row_handler=on_ragged
+            ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict(columns),
                 include_columns=wanted,
@@ -176,53 +246,19 @@ def _casts(texts: pa.Array[Any] | pa.Scalar[Any], arrow: pa.DataType) -> bool:
 # Records
 
 
-def _blocks(text: Text, start: int) -> Iterator[Block]:
+def _blocks(text: Text, start: int, options: TextOptions) -> Iterator[Block]:
     """Read blocks of whole records; a record longer than a block is an error."""
 
     def boundary(data: bytes) -> int:
-        end = _end_of_records(data)
+        end = end_of_records(data)
         if not end and len(data) >= _BLOCK:
-            raise too_long(text, _BLOCK)
+            # With `collect` a quote that was left open costs its line, and no other.
+            end = data.find(b"\n") + 1 if options.collect else 0
+            if not end:
+                raise too_long(text, _BLOCK)
         return end
 
     for block in text.blocks(_BLOCK, boundary, start):
-        if not block.whole:
+        if not block.whole and not options.collect:
             refuse_open_quote(block.data, text)
         yield block
-
-
-_QUOTE = ord('"')
-_MAY_OPEN = np.isin(np.arange(256), list(b',\n\r"'))
-"""After which bytes a quote may open a field, or go on with one: it doubles the one before it."""
-
-_QUOTED = re.compile(rb'(?:\A|(?<=[,\n\r]))"(?:[^"]|"")*+("?)')
-"""A field in quotes, and whether it is closed."""
-
-
-def _end_of_records(data: bytes) -> int:
-    """Return where the last whole record ends: at a newline that is not inside quotes.
-
-    >>> _end_of_records(b'1,"x\\ny"\\n2,"z\\n'), _end_of_records(b'1,5" pipe\\n2')
-    (8, 10)
-    """
-    if b'"' not in data:
-        return end_of_lines(data)
-    end = end_of_lines(data)
-    array = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(array == _QUOTE)
-    opening = quotes[::2]
-    if not _MAY_OPEN[array[opening[opening > 0] - 1]].all():
-        return _end_by_scanning(data, end)
-    # All quotes mean something, so a place is inside quotes when an odd number comes before it.
-    while end and np.searchsorted(quotes, end) % 2:
-        end = end_of_lines(data[: int(quotes[np.searchsorted(quotes, end) - 1])])
-    return end
-
-
-def _end_by_scanning(data: bytes, end: int) -> int:
-    """Return the same where quotes stand inside of fields: they mean nothing there."""
-    spans = [(found.start(), found.end(), bool(found[1])) for found in _QUOTED.finditer(data)]
-    for start, stop, closed in reversed(spans):
-        if start < end and (end <= stop or not closed):
-            end = end_of_lines(data[:start])
-    return end

@@ -80,15 +80,9 @@ def not_utf8(text: Text) -> EventError:
 
 def warn_of_odd_values(sample: pa.RecordBatch, declared: set[str], text: Text) -> None:
     """Warn of columns that were taken for strings though nearly all of their values are numbers."""
-    from pyarrow import compute
-
     for at, name in enumerate(sample.schema.names):
-        if sample.schema.field(at).type != pa.string() or name in declared:
-            continue
-        values = sample.column(at).slice(0, _LOOKED_AT).drop_null()
-        numbers = compute.match_substring_regex(values, _NUMBER)
-        odd = values.filter(compute.invert(numbers))
-        if len(odd) > max(1, len(values) // 10) or len(values) - len(odd) < 2:
+        odd = None if name in declared else odd_values(sample.column(at))
+        if odd is None:
             continue
         value = odd[0].as_py()
         place = _find(text, partial(_holds, at, value))
@@ -97,6 +91,19 @@ def warn_of_odd_values(sample: pa.RecordBatch, declared: set[str], text: Text) -
             "as strings; declare its type to say what it is",
             EventWarning,
         )
+
+
+def odd_values(column: pa.Array[Any]) -> pa.Array[Any] | None:
+    """Return the values that are no numbers, where nearly all are; None for other columns."""
+    from pyarrow import compute
+
+    if column.type != pa.string():
+        return None
+    values = column.slice(0, _LOOKED_AT).drop_null()
+    numbers = compute.match_substring_regex(values, _NUMBER)
+    odd = values.filter(compute.invert(numbers))
+    few = len(odd) <= max(1, len(values) // 10)
+    return odd if len(odd) and few and len(values) - len(odd) >= 2 else None
 
 
 def refuse_long_integers(

@@ -17,10 +17,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import FixedColumns, Reader, Types, refuse_same_names
+from ensue.io.columns import FixedColumns, Reader, TextOptions, Types, refuse_same_names
 from ensue.io.dicts import batches_of_chunks, chunks_of_rows
 from ensue.io.files import reason
 from ensue.io.readers import files_of, open_files
+from ensue.io.rejected import Reject
 from ensue.io.tables import of_one_schema, read_table
 
 _CHUNK_ROWS = 4096
@@ -45,12 +46,17 @@ class EventSource:
 
 
 def open_events(
-    events: object, *, stream: str | None = None, types: Types | None = None
+    events: object,
+    *,
+    stream: str | None = None,
+    types: Types | None = None,
+    reject: Reject | None = None,
 ) -> EventSource:
     """Open tables, frames, dicts or a file as a stream of Arrow batches.
 
     `types` are declared types of columns: dicts, JSON lines and CSV are read by them (text as
-    timestamps and dates too); inputs that have types of their own keep these.
+    timestamps and dates too); inputs that have types of their own keep these. With `reject`, it
+    is given the lines of files that cannot be read, and the others are read.
 
     >>> source = open_events([{"type": "BUY", "price": 27}, {"type": "SELL", "price": 27.5}])
     >>> source.schema.field("price").type
@@ -59,7 +65,7 @@ def open_events(
     if isinstance(events, EventSource):
         return events
     if isinstance(events, str | os.PathLike):
-        return _open_path(Path(events), types or {})
+        return _open_path(Path(events), TextOptions(types or {}, reject is not None), reject)
     of_stream = f" of {stream}" if stream else ""
     table = read_table(events, of_stream)
     if table is not None:
@@ -73,15 +79,25 @@ def open_events(
     )
 
 
-def _open_path(path: Path, types: Types) -> EventSource:
+def _open_path(path: Path, options: TextOptions, reject: Reject | None) -> EventSource:
     """Open a file by its suffix, a folder of Parquet files, or the files that fit a pattern."""
-    return of_reader(open_files(files_of(path), types))
+    return of_reader(open_files(files_of(path), options), reject=reject)
 
 
-def of_reader(reader: Reader, names: Collection[str] | None = None) -> EventSource:
+def of_reader(
+    reader: Reader, names: Collection[str] | None = None, reject: Reject | None = None
+) -> EventSource:
     """Read the columns of these names, or all of them."""
-    batches = (cut.batch for cut in reader.cuts(names))
-    return EventSource(reader.schema, batches, reader.closed, reader.rows)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for cut in reader.cuts(names):
+            if reject is not None:
+                for each in cut.rejected:
+                    reject(each)
+            if cut.batch.num_rows:
+                yield cut.batch
+
+    return EventSource(reader.schema, batches(), reader.closed, reader.rows)
 
 
 def _open_iterable(events: Iterable[object], of_stream: str, types: Types) -> EventSource:

@@ -13,20 +13,23 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import Cut, Position, Reader, Types, schema_from_text, schema_to_text
+from ensue.io.columns import Cut, Position, Reader, TextOptions, schema_from_text, schema_to_text
 from ensue.io.dicts import batch_of_rows
 from ensue.io.places import Place
-from ensue.io.text import Text, end_of_lines
+from ensue.io.rejected import Rejected
+from ensue.io.text import Text, as_text, end_of_lines
 
 _BLOCK = 1 << 20
+_AT_ONCE = 256
+"""So many rows are converted again for each of them that is rejected."""
 
 
-def read_json(text: Text, types: Types, start: Position | None = None) -> Reader:
+def read_json(text: Text, options: TextOptions, start: Position | None = None) -> Reader:
     """Open JSON lines, at their beginning or where a cut was made.
 
     Python's parser reads them, for it tells the line and leaves text as it is.
     """
-    cuts = _cuts(text, types, start)
+    cuts = _cuts(text, options, start)
     if start is not None:
         return Reader(schema_from_text(start["columns"]), False, lambda names: _of(cuts, names))
     first = next(cuts, None)
@@ -43,13 +46,12 @@ def _of(cuts: Iterator[Cut], names: Collection[str] | None) -> Iterator[Cut]:
             continue
         batch = cut.batch
         kept = [name for name in batch.schema.names if name in names]
-        if kept or not batch.num_rows:
-            yield Cut(batch.select(kept), cut.position)
-        else:
-            yield Cut(batch.select(batch.schema.names[:1]), cut.position)
+        if not kept and batch.num_rows:
+            kept = batch.schema.names[:1]
+        yield cut._replace(batch=batch.select(kept))
 
 
-def _cuts(text: Text, types: Types, start: Position | None) -> Iterator[Cut]:
+def _cuts(text: Text, options: TextOptions, start: Position | None) -> Iterator[Cut]:
     """Turn blocks of lines into batches that fit the ones before."""
     offset = lines = 0
     known = pa.schema([])
@@ -64,19 +66,94 @@ def _cuts(text: Text, types: Types, start: Position | None) -> Iterator[Cut]:
         wanted = [some[number - lines - 1] for number in numbers]
         lines += len(some)
         if numbers:
-            place = Place(f"{text.name}, line ", "", numbers)
-            batch = batch_of_rows(_objects(wanted, numbers, text.name), known, place, types)
+            parsing = _Lines(text.name, options, wanted, numbers)
+            batch = parsing.batch(known)
             known = batch.schema
             told = {"bytes": block.end, "lines": lines, "columns": schema_to_text(known)}
-            yield Cut(batch, told)
+            yield Cut(batch, told, tuple(parsing.rejected), parsing.locate)
+
+
+class _Lines:
+    """Lines that become one batch."""
+
+    def __init__(
+        self, name: str, options: TextOptions, lines: list[bytes], numbers: list[int]
+    ) -> None:
+        self._name = name
+        self._options = options
+        self._lines = lines
+        self._numbers = numbers
+        self.rejected: list[Rejected] = []
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """Tell the line of a row of the batch."""
+        return self._name, self._numbers[row]
+
+    def batch(self, known: pa.Schema) -> pa.RecordBatch:
+        """Parse the lines and type their values; with `collect`, reject those that do not fit."""
+        rows = self._objects()
+        try:
+            return batch_of_rows(rows, known, self._place(), self._options.types)
+        except EventError:
+            if not self._options.collect:
+                raise
+        return self._without_misfits(rows, known)
+
+    def _place(self) -> Place:
+        return Place(f"{self._name}, line ", "", self._numbers)
+
+    def _objects(self) -> list[dict[str, Any]]:
+        rows = _at_once(self._lines)
+        if rows is not None:
+            return rows
+        rows, kept = [], []
+        for index, (line, number) in enumerate(zip(self._lines, self._numbers, strict=True)):
+            try:
+                rows.append(_object(line, number, self._name))
+                kept.append(index)
+            except EventError as error:
+                if not self._options.collect:
+                    raise
+                self._reject(index, str(error))
+        self._keep(kept)
+        return rows
+
+    def _without_misfits(self, rows: list[dict[str, Any]], known: pa.Schema) -> pa.RecordBatch:
+        """Reject rows with values that do not go with those before them."""
+        widened, place, types = known, self._place(), self._options.types
+        kept: list[int] = []
+        for first in range(0, len(rows), _AT_ONCE):
+            some = list(range(first, min(first + _AT_ONCE, len(rows))))
+            while True:
+                within = Place(place.before, place.after, [self._numbers[at] for at in some])
+                try:
+                    batch = batch_of_rows([rows[at] for at in some], widened, within, types)
+                except EventError as error:
+                    if error.row is None:
+                        raise
+                    self._reject(some.pop(error.row), str(error))
+                    continue
+                widened = batch.schema
+                break
+            kept += some
+        self._keep(kept)
+        return batch_of_rows([rows[at] for at in kept], known, self._place(), types)
+
+    def _reject(self, index: int, reason: str) -> None:
+        event = as_text(self._lines[index])
+        self.rejected.append(Rejected(event, reason, self._name, self._numbers[index]))
+
+    def _keep(self, indexes: list[int]) -> None:
+        self._lines = [self._lines[at] for at in indexes]
+        self._numbers = [self._numbers[at] for at in indexes]
 
 
 _BETWEEN = token_hex()
 """Stands between the lines that are parsed at once; no file can have it, for nobody knows it."""
 
 
-def _objects(lines: list[bytes], numbers: list[int], name: str) -> list[dict[str, Any]]:
-    """Parse all lines at once, which is fast; where that fails one by one, to tell which is wrong.
+def _at_once(lines: list[bytes]) -> list[dict[str, Any]] | None:
+    """Parse all lines at once, which is fast; None where they must be looked at one by one.
 
     What stands on two lines, or two on one line, would not come out between the right strings.
     """
@@ -84,12 +161,10 @@ def _objects(lines: list[bytes], numbers: list[int], name: str) -> list[dict[str
     try:
         values = json.loads((b"[" + separator.join(lines) + b"]").decode())
     except (ValueError, RecursionError):
-        values = []
+        return None
     rows: list[dict[str, Any]] = values[::2]
     whole = len(values) == 2 * len(lines) - 1 and all(each == _BETWEEN for each in values[1::2])
-    if whole and all(type(row) is dict for row in rows):
-        return rows
-    return [_object(line, number, name) for line, number in zip(lines, numbers, strict=True)]
+    return rows if whole and all(type(row) is dict for row in rows) else None
 
 
 def _object(line: bytes, number: int, name: str) -> dict[str, Any]:

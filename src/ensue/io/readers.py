@@ -14,7 +14,14 @@ import pyarrow as pa
 
 from ensue.errors import EventError
 from ensue.io.arrow import conform, parquet_files, read_arrow, read_arrow_stream, read_parquet
-from ensue.io.columns import Cut, Position, Reader, Types, refuse_same_names, schema_to_text
+from ensue.io.columns import (
+    Cut,
+    Position,
+    Reader,
+    TextOptions,
+    refuse_same_names,
+    schema_to_text,
+)
 from ensue.io.csv import read_csv
 from ensue.io.files import reason, unpacked, with_compressed
 from ensue.io.jsonl import read_json
@@ -45,7 +52,7 @@ def files_of(path: Path) -> list[Path]:
 
 def open_files(
     files: Sequence[Path],
-    types: Types | None = None,
+    options: TextOptions | None = None,
     start: Position | None = None,
     wait: Wait | None = None,
 ) -> Reader:
@@ -53,24 +60,24 @@ def open_files(
 
     Args:
         files: at least one file; its suffix tells the format.
-        types: declared types of columns, for formats that have none of their own.
+        options: how to read formats that have no types of their own.
         start: where to go on reading, if not at the beginning.
         wait: follow the last file, which must be plain text, as it grows.
     """
-    types = types or {}
+    options = options or TextOptions()
     if len(files) == 1:
-        return _open(files[0], types, start, wait)
+        return _open(files[0], options, start, wait)
     if all(_is(each, _PARQUET) for each in files):
         with _named(files[0]):
             return _checked(read_parquet(files, start), str(files[0]))
-    return _joined(files, types, start, wait)
+    return _joined(files, options, start, wait)
 
 
 def _is(path: Path, suffixes: tuple[str, ...]) -> bool:
     return path.name.lower().endswith(suffixes)
 
 
-def _open(path: Path, types: Types, start: Position | None, wait: Wait | None) -> Reader:
+def _open(path: Path, options: TextOptions, start: Position | None, wait: Wait | None) -> Reader:
     """Open a file by its suffix."""
     if wait is not None and not _is(path, (_CSV[0], *_JSON[:3])):
         raise EventError(f"{path}: only plain files of CSV or JSON lines can be followed")
@@ -78,9 +85,9 @@ def _open(path: Path, types: Types, start: Position | None, wait: Wait | None) -
         if not path.exists():
             raise EventError(f"{path}: there is no such file")
         if _is(path, _CSV):
-            return _checked(read_csv(Text.of_file(path, wait), types, start), str(path))
+            return _checked(read_csv(Text.of_file(path, wait), options, start), str(path))
         if _is(path, _JSON):
-            return _checked(read_json(Text.of_file(path, wait), types, start), str(path))
+            return _checked(read_json(Text.of_file(path, wait), options, start), str(path))
         if _is(path, _PARQUET):
             return _checked(read_parquet([path], start), str(path))
         if _is(path, _ARROW):
@@ -99,7 +106,7 @@ def _checked(reader: Reader, where: str) -> Reader:
     def cuts(names: Collection[str] | None) -> Iterator[Cut]:
         try:
             for cut in reader.cuts(names):
-                if cut.batch.num_rows:
+                if cut.batch.num_rows or cut.rejected:
                     yield cut
         except (pa.ArrowException, OSError) as error:
             raise EventError(f"{where}: cannot be read any further: {reason(error)}") from error
@@ -119,11 +126,11 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _joined(
-    files: Sequence[Path], types: Types, start: Position | None, wait: Wait | None
+    files: Sequence[Path], options: TextOptions, start: Position | None, wait: Wait | None
 ) -> Reader:
     """Read files of any formats one after the other, with the columns of all of them."""
     # A followed file may be empty as yet, and what it has does not count before its turn.
-    readers = [_open(path, types, None, None) for path in (files[:-1] if wait else files)]
+    readers = [_open(path, options, None, None) for path in (files[:-1] if wait else files)]
     rows = [each.rows for each in readers]
     closed = all(each.closed for each in readers) and wait is None
     try:
@@ -143,10 +150,10 @@ def _joined(
             if inner is None and _is(path, _JSON) and known is not None:
                 # The columns of the files before keep their types.
                 inner = {"bytes": 0, "lines": 0, "columns": schema_to_text(known)}
-            for cut in _open(path, types, inner, last).cuts(names):
+            for cut in _open(path, options, inner, last).cuts(names):
                 batch = conform(cut.batch, _part(schema, names)) if closed else cut.batch
                 known = batch.schema
-                yield Cut(batch, {"file": number, "within": cut.position})
+                yield cut._replace(batch=batch, position={"file": number, "within": cut.position})
 
     total = None if None in rows else sum(each or 0 for each in rows)
     return Reader(schema, closed, cuts, total)
@@ -173,11 +180,12 @@ _LONGEST_MAGIC = 6
 _PIECE = 1 << 16
 
 
-def open_pipe(raw: IO[bytes], types: Types | None = None, *, live: bool = False) -> Reader:
+def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool = False) -> Reader:
     """Open what comes through a pipe; its first bytes tell the format.
 
     With `live` events are read as soon as they are there, line by line.
     """
+    options = options or TextOptions()
     head = raw.read(_LONGEST_MAGIC)
     stream: IO[bytes] = cast(IO[bytes], _Rest(head, raw, live))
     for magic, suffix in _MAGIC.items():
@@ -197,8 +205,8 @@ def open_pipe(raw: IO[bytes], types: Types | None = None, *, live: bool = False)
             return _checked(read_arrow_stream(pa.PythonFile(stream, "r")), STDIN)
         text = Text(STDIN, lambda: stream, None, (lambda: False) if live else None)
         if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b""):
-            return _checked(read_json(text, types or {}), STDIN)
-        return _checked(read_csv(text, types or {}), STDIN)
+            return _checked(read_json(text, options), STDIN)
+        return _checked(read_csv(text, options), STDIN)
 
 
 class _Rest(BytesIO):

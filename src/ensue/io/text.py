@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -59,6 +60,11 @@ class Text:
         if wait is None:
             return cls(str(path), partial(open_binary, path), path)
         return cls(str(path), lambda: path.open("rb", buffering=0), path, wait)
+
+    @classmethod
+    def nameless(cls, name: str) -> Text:
+        """Return a text that is only called something, for errors about what was read of it."""
+        return cls(name, BytesIO)
 
     def blocks(
         self, size: int, boundary: Callable[[bytes], int], start: int = 0
@@ -126,3 +132,8 @@ def _refuse_another_file(stream: IO[bytes], path: Path, offset: int) -> None:
 def end_of_lines(data: bytes) -> int:
     """Return where the last whole line ends."""
     return data.rfind(b"\n") + 1
+
+
+def as_text(line: bytes) -> str:
+    """Return a line without its end as text, whatever bytes it has."""
+    return line.rstrip(b"\r\n").decode(errors="backslashreplace")
