@@ -246,6 +246,48 @@ def test_following_goes_on_where_it_was(folder: Path, monkeypatch: pytest.Monkey
     assert (folder / "m.csv").read_bytes() == expected
 
 
+@pytest.mark.parametrize("how", ["rename", "truncate"])
+@pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
+def test_rotated_eq_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, stopped: bool
+) -> None:
+    """A file that is rotated while it is followed, or while nobody follows it."""
+    whole = write_trades(folder, "whole.csv").read_bytes().splitlines(keepends=True)
+    expected = uninterrupted(folder, "whole.csv", out="m.csv")
+    log = folder / "e.csv"
+    middle = len(whole) // 2
+    log.write_bytes(b"".join(whole[:middle]))
+
+    def rotate() -> None:
+        if how == "rename":
+            log.rename(folder / "e.csv.1")
+            log.write_bytes(whole[0] + b"".join(whole[middle:]))
+        else:
+            (folder / "e.csv.1").write_bytes(log.read_bytes())
+            log.write_bytes(b"")
+            with log.open("ab") as file:
+                file.write(whole[0] + b"".join(whole[middle:]))
+
+    steps: list[Callable[[], object]] = []
+
+    def sleep(_: float) -> None:
+        (steps.pop(0) if steps else lambda: signal.raise_signal(signal.SIGINT))()
+
+    monkeypatch.setattr(running.clock, "sleep", sleep)
+    arguments = ["run", "q.ceql", "e.csv", *OPTIONS, "-o", "m.csv", "--follow"]
+    if stopped:
+        assert ensue(*arguments).code == 130
+        rotate()
+    else:
+        steps.append(rotate)
+    outcome = ensue(*arguments)
+    assert outcome.code == 130
+    remark = {"rename": "the file was replaced", "truncate": "the file was truncated"}[how]
+    said = "what was read before is e.csv.1 now" if stopped else remark
+    assert outcome.stderr.startswith(f"e.csv: {said}, and")
+    assert (folder / "m.csv").read_bytes() == expected
+
+
 def test_what_is_new_is_saved_while_nothing_comes(folder: Path) -> None:
     now = [0.0]
     saved = []

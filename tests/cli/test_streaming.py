@@ -299,18 +299,6 @@ def test_following_prints_tables_at_once(folder: Path, monkeypatch: pytest.Monke
     assert outcome.stderr.startswith("stopped: 3 matches in 4 events")
 
 
-def test_a_file_that_is_cut_while_it_is_followed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = folder / "e.jsonl"
-    path.write_text(LINES)
-    monkeypatch.setattr(running.clock, "sleep", lambda _: path.write_text("{}\n"))
-    outcome = ensue("run", QUERY, "e.jsonl", "--follow", "-o", "m.jsonl")
-    assert outcome.code == 1
-    assert outcome.stderr.startswith("error: e.jsonl: the file was cut to 3 bytes")
-    assert len((folder / "m.jsonl").read_text().splitlines()) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

@@ -295,29 +295,6 @@ def test_a_file_that_grows(tmp_path: Path, name: str, head: str, line: str) -> N
     assert [row["a"] for row in rows_of(rest)] == [4, 5]
 
 
-@pytest.mark.parametrize(
-    ("step", "problem"),
-    [
-        (lambda path: path.write_text("{}\n"), "the file was cut to 3 bytes while it was followed"),
-        (lambda path: path.unlink(), "the file was removed while it was followed"),
-        (
-            lambda path: (path.rename(path.with_name("old")), path.write_text('{"a": 3}\n')),
-            "the file was replaced by another while it was followed",
-        ),
-    ],
-)
-def test_a_file_that_is_not_the_same_any_more(
-    tmp_path: Path, step: Callable[[Path], object], problem: str
-) -> None:
-    path = tmp_path / "e.jsonl"
-    path.write_text('{"a": 1}\n{"a": 2}\n')
-    cuts = follow(path, [lambda: step(path)]).cuts(None)
-    assert len(rows_of([next(cuts)])) == 2
-    with pytest.raises(EventError) as caught:
-        next(cuts)
-    assert str(caught.value).startswith(f"{path}: {problem}")
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv.gz"])
 def test_what_cannot_be_followed(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"e.{suffix}")

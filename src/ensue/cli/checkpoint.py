@@ -126,22 +126,32 @@ def describe_files(files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
 
 
 def refuse_other_files(
-    path: Path, before: Mapping[str, Any], files: Mapping[str, Sequence[Path]]
+    path: Path, before: Checkpoint, files: Mapping[str, Sequence[Path]], *, follow: bool
 ) -> None:
-    """Stop when files are not those that a checkpoint was made with; they may have grown."""
-    for name, told in before.items():
+    """Stop when files are not those that a checkpoint was made with; they may have grown.
+
+    A file that is followed may also have been rotated: its position says which one it was.
+    """
+    for name, told in before.files.items():
         now = [str(each) for each in files.get(name, ())]
+        rotating = len(told) - 1 if follow and _has_origin(before.position.get(name)) else None
         for number, (was, length, digest) in enumerate(told):
             if now[number : number + 1] != [was]:
                 raise SnapshotError(
                     f"{path}: this checkpoint was made with other events: {was} is not where it "
                     "was among the files; remove the checkpoint to start from the beginning"
                 )
-            if _head(Path(was), length) != (length, digest):
+            if number != rotating and _head(Path(was), length) != (length, digest):
                 raise SnapshotError(
                     f"{path}: this checkpoint was made with other events: {was} does not begin as "
                     "it did; remove the checkpoint to start from the beginning"
                 )
+
+
+def _has_origin(position: Position | None) -> bool:
+    """Tell whether a position is in a file that was followed."""
+    within = (position or {}).get("within", position or {})
+    return within.get("origin") is not None
 
 
 def _head(path: Path, length: int) -> tuple[int, str]:

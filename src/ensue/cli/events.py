@@ -10,6 +10,7 @@ from typing import IO, NamedTuple, cast
 import pyarrow as pa
 
 from ensue.cli.inputs import STDIN
+from ensue.cli.terminal import remark
 from ensue.engine.columns import columns_read
 from ensue.engine.intake import Intake
 from ensue.engine.program import bind_to, shape_of
@@ -20,9 +21,9 @@ from ensue.io.ahead import ahead
 from ensue.io.columns import Cut, Locate, Position, Reader, TextOptions
 from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
+from ensue.io.follow import Wait
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
-from ensue.io.text import Wait
 from ensue.options import ReadOptions
 
 
@@ -74,7 +75,7 @@ class Events:
                 self._readers[name] = open_pipe(_standard_input(), options, live=live)
             else:
                 self._readers[name] = open_files(
-                    self.files[name], options, self._start.get(name), wait
+                    self.files[name], options, self._start.get(name), wait, remark
                 )
         self._rows = [reader.rows for reader in self._readers.values()]
 

@@ -90,7 +90,7 @@ def _start(
     collect = plan.rejected is not None
     events = Events(paths, query, start, wait if plan.follow else None, collect=collect)
     if before is not None and plan.checkpoint is not None:
-        refuse_other_files(plan.checkpoint, before.files, events.files)
+        refuse_other_files(plan.checkpoint, before, events.files, follow=plan.follow)
     on_error: OnError = "collect" if collect else "raise"
     session = (
         query.open(**options, on_error=on_error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -10,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from ensue.errors import EventError
 from ensue.io.columns import (
     Cut,
     Position,
@@ -32,7 +35,8 @@ from ensue.io.csv_errors import (
     warn_of_odd_values,
 )
 from ensue.io.csv_records import end_of_records, records_of
-from ensue.io.text import Block, Text
+from ensue.io.follow import Origin
+from ensue.io.text import Block, Text, as_text, origin_from
 
 _BLOCK = 4 << 20
 _GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.string())
@@ -46,7 +50,7 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
     """
     types = options.types
     if start is None:
-        blocks = _blocks(text, 0, options)
+        blocks = _blocks(text, options)
         first = next(blocks, None)
         if first is None or b"\n" not in first.data:
             raise no_header(text)
@@ -67,7 +71,7 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
     else:
         columns = {each.name: each.type for each in schema_from_text(start["columns"])}
         settled = {each.name: each.type for each in schema_from_text(start["settled"])}
-        blocks = _blocks(text, start["bytes"], options)
+        blocks = _blocks(text, options, start["bytes"], origin_from(start))
         lines = start.get("lines", 0)
     shown = {name: settled.get(name, arrow) for name, arrow in columns.items()}
     reading = _Reading(text, options, columns, dict(settled), lines)
@@ -100,8 +104,13 @@ class _Reading:
             if wanted is None or name in wanted
         }
         for block in blocks:
+            if block.fresh:
+                self.lines = 0
             data, before = block.data, self.lines
             self.lines += data.count(b"\n")
+            if block.fresh and self._has_header(data):
+                data = _without_header(data)
+                before += block.data.count(b"\n", 0, len(block.data) - len(data))
             if header and self.options.collect:
                 head = _without_header(data)
                 before += data.count(b"\n", 0, len(data) - len(head))
@@ -112,11 +121,11 @@ class _Reading:
                 continue
             if self.options.collect:
                 yield self._collected(data, before, wanted, unsure)._replace(
-                    position=self._position(block.end)
+                    position=self._position(block)
                 )
                 continue
             batch = self._batch(self.text, data, names_here, wanted, unsure)
-            yield Cut(batch, self._position(block.end))
+            yield Cut(batch, self._position(block))
 
     def _batch(
         self,
@@ -163,10 +172,24 @@ class _Reading:
             batch = batch.set_column(at, name, array)
         return batch
 
-    def _position(self, offset: int) -> Position:
+    def _has_header(self, data: bytes) -> bool:
+        """Tell whether a file that took the place of another begins with the same header."""
+        head = data[: len(data) - len(_without_header(data))].removeprefix(BOM_UTF8)
+        names = next(csv.reader([as_text(head)]), [])
+        if names == list(self.columns):
+            return True
+        if set(names) & set(self.columns):
+            raise EventError(
+                f"{self.text.name}: the new file has other columns ({', '.join(names)}) than the "
+                f"one before ({', '.join(self.columns)}); start again"
+            )
+        return False
+
+    def _position(self, block: Block) -> Position:
         return {
-            "bytes": offset,
+            "bytes": block.end,
             "lines": self.lines,
+            "origin": block.origin,
             "columns": schema_to_text(pa.schema(list(self.columns.items()))),
             "settled": schema_to_text(pa.schema(list(self.settled.items()))),
         }
@@ -246,7 +269,9 @@ def _casts(texts: pa.Array[Any] | pa.Scalar[Any], arrow: pa.DataType) -> bool:
 # Records
 
 
-def _blocks(text: Text, start: int, options: TextOptions) -> Iterator[Block]:
+def _blocks(
+    text: Text, options: TextOptions, start: int = 0, origin: Origin | None = None
+) -> Iterator[Block]:
     """Read blocks of whole records; a record longer than a block is an error."""
 
     def boundary(data: bytes) -> int:
@@ -258,7 +283,7 @@ def _blocks(text: Text, start: int, options: TextOptions) -> Iterator[Block]:
                 raise too_long(text, _BLOCK)
         return end
 
-    for block in text.blocks(_BLOCK, boundary, start):
+    for block in text.blocks(_BLOCK, boundary, start, origin):
         if not block.whole and not options.collect:
             refuse_open_quote(block.data, text)
         yield block

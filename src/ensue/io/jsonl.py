@@ -17,7 +17,7 @@ from ensue.io.columns import Cut, Position, Reader, TextOptions, schema_from_tex
 from ensue.io.dicts import batch_of_rows
 from ensue.io.places import Place
 from ensue.io.rejected import Rejected
-from ensue.io.text import Text, as_text, end_of_lines
+from ensue.io.text import Text, as_text, end_of_lines, origin_from
 
 _BLOCK = 1 << 20
 _AT_ONCE = 256
@@ -54,11 +54,14 @@ def _of(cuts: Iterator[Cut], names: Collection[str] | None) -> Iterator[Cut]:
 def _cuts(text: Text, options: TextOptions, start: Position | None) -> Iterator[Cut]:
     """Turn blocks of lines into batches that fit the ones before."""
     offset = lines = 0
+    origin = None
     known = pa.schema([])
     if start is not None:
-        offset, lines = start["bytes"], start["lines"]
+        offset, lines, origin = start["bytes"], start["lines"], origin_from(start)
         known = schema_from_text(start["columns"])
-    for block in text.blocks(_BLOCK, end_of_lines, offset):
+    for block in text.blocks(_BLOCK, end_of_lines, offset, origin):
+        if block.fresh:
+            lines = 0
         some = BytesIO(block.data).readlines()
         if not lines:
             some[0] = some[0].removeprefix(BOM_UTF8)
@@ -69,7 +72,12 @@ def _cuts(text: Text, options: TextOptions, start: Position | None) -> Iterator[
             parsing = _Lines(text.name, options, wanted, numbers)
             batch = parsing.batch(known)
             known = batch.schema
-            told = {"bytes": block.end, "lines": lines, "columns": schema_to_text(known)}
+            told = {
+                "bytes": block.end,
+                "lines": lines,
+                "columns": schema_to_text(known),
+                "origin": block.origin,
+            }
             yield Cut(batch, told, tuple(parsing.rejected), parsing.locate)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -24,8 +24,9 @@ from ensue.io.columns import (
 )
 from ensue.io.csv import read_csv
 from ensue.io.files import reason, unpacked, with_compressed
+from ensue.io.follow import Follower, Wait
 from ensue.io.jsonl import read_json
-from ensue.io.text import Text, Wait
+from ensue.io.text import Text
 
 _CSV = with_compressed(".csv")
 _JSON = with_compressed(".jsonl", ".ndjson", ".json")
@@ -55,6 +56,7 @@ def open_files(
     options: TextOptions | None = None,
     start: Position | None = None,
     wait: Wait | None = None,
+    remark: Callable[[str], None] = lambda _: None,
 ) -> Reader:
     """Open files as one stream, each after the one before it.
 
@@ -63,31 +65,35 @@ def open_files(
         options: how to read formats that have no types of their own.
         start: where to go on reading, if not at the beginning.
         wait: follow the last file, which must be plain text, as it grows.
+        remark: is told when that file was replaced by another, or truncated.
     """
+    follower = None if wait is None else Follower(files[-1], wait, remark)
     options = options or TextOptions()
     if len(files) == 1:
-        return _open(files[0], options, start, wait)
+        return _open(files[0], options, start, follower)
     if all(_is(each, _PARQUET) for each in files):
         with _named(files[0]):
             return _checked(read_parquet(files, start), str(files[0]))
-    return _joined(files, options, start, wait)
+    return _joined(files, options, start, follower)
 
 
 def _is(path: Path, suffixes: tuple[str, ...]) -> bool:
     return path.name.lower().endswith(suffixes)
 
 
-def _open(path: Path, options: TextOptions, start: Position | None, wait: Wait | None) -> Reader:
+def _open(
+    path: Path, options: TextOptions, start: Position | None, follower: Follower | None
+) -> Reader:
     """Open a file by its suffix."""
-    if wait is not None and not _is(path, (_CSV[0], *_JSON[:3])):
+    if follower is not None and not _is(path, (_CSV[0], *_JSON[:3])):
         raise EventError(f"{path}: only plain files of CSV or JSON lines can be followed")
     with _named(path):
         if not path.exists():
             raise EventError(f"{path}: there is no such file")
         if _is(path, _CSV):
-            return _checked(read_csv(Text.of_file(path, wait), options, start), str(path))
+            return _checked(read_csv(Text.of_file(path, follower), options, start), str(path))
         if _is(path, _JSON):
-            return _checked(read_json(Text.of_file(path, wait), options, start), str(path))
+            return _checked(read_json(Text.of_file(path, follower), options, start), str(path))
         if _is(path, _PARQUET):
             return _checked(read_parquet([path], start), str(path))
         if _is(path, _ARROW):
@@ -126,13 +132,13 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _joined(
-    files: Sequence[Path], options: TextOptions, start: Position | None, wait: Wait | None
+    files: Sequence[Path], options: TextOptions, start: Position | None, follower: Follower | None
 ) -> Reader:
     """Read files of any formats one after the other, with the columns of all of them."""
     # A followed file may be empty as yet, and what it has does not count before its turn.
-    readers = [_open(path, options, None, None) for path in (files[:-1] if wait else files)]
+    readers = [_open(path, options, None, None) for path in (files[:-1] if follower else files)]
     rows = [each.rows for each in readers]
-    closed = all(each.closed for each in readers) and wait is None
+    closed = all(each.closed for each in readers) and follower is None
     try:
         schemas = [_plain(each.schema) for each in readers]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
@@ -146,7 +152,7 @@ def _joined(
         known = schema if start is None else None
         for number, path in enumerate(files[first:], first):
             inner = start["within"] if start is not None and number == first else None
-            last = wait if number == len(files) - 1 else None
+            last = follower if number == len(files) - 1 else None
             if inner is None and _is(path, _JSON) and known is not None:
                 # The columns of the files before keep their types.
                 inner = {"bytes": 0, "lines": 0, "columns": schema_to_text(known)}
@@ -203,7 +209,7 @@ def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool 
             )
         if head.startswith(b"\xff\xff\xff\xff"):
             return _checked(read_arrow_stream(pa.PythonFile(stream, "r")), STDIN)
-        text = Text(STDIN, lambda: stream, None, (lambda: False) if live else None)
+        text = Text(STDIN, lambda: stream)
         if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b""):
             return _checked(read_json(text, options), STDIN)
         return _checked(read_csv(text, options), STDIN)

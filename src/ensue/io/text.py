@@ -7,18 +7,15 @@ rest.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ensue.errors import EventError
 from ensue.io.files import UNREADABLE, open_binary, reason
-
-Wait = Callable[[], bool]
-"""Waits a while for more; False: there is no use in waiting any longer."""
+from ensue.io.follow import Follower, Origin
 
 _PIECE = 1 << 20
 
@@ -31,6 +28,10 @@ class Block(NamedTuple):
     """How many bytes of the text come before, unpacked."""
     whole: bool = True
     """False: the text ended before the last record did."""
+    fresh: bool = False
+    """Whether it is the first of another file, which has taken the place of the one before."""
+    origin: Origin | None = None
+    """Which file it is from, where the text is followed."""
 
     @property
     def end(self) -> int:
@@ -46,20 +47,18 @@ class Text:
         name: str,
         open: Callable[[], IO[bytes]],
         path: Path | None = None,
-        wait: Wait | None = None,
+        follower: Follower | None = None,
     ) -> None:
         self.name = name
         self.path = path
         """The file, where errors look for the line; None: it cannot be read again."""
         self._open = open
-        self._wait = wait
+        self._follower = follower
 
     @classmethod
-    def of_file(cls, path: Path, wait: Wait | None = None) -> Text:
-        """Open a file, compressed or not; with `wait`, follow it as it grows."""
-        if wait is None:
-            return cls(str(path), partial(open_binary, path), path)
-        return cls(str(path), lambda: path.open("rb", buffering=0), path, wait)
+    def of_file(cls, path: Path, follower: Follower | None = None) -> Text:
+        """Open a file, compressed or not; with a follower, read it as it grows."""
+        return cls(str(path), partial(open_binary, path), path, follower)
 
     @classmethod
     def nameless(cls, name: str) -> Text:
@@ -67,30 +66,60 @@ class Text:
         return cls(name, BytesIO)
 
     def blocks(
-        self, size: int, boundary: Callable[[bytes], int], start: int = 0
+        self,
+        size: int,
+        boundary: Callable[[bytes], int],
+        start: int = 0,
+        origin: Origin | None = None,
     ) -> Iterator[Block]:
         """Read blocks of about this size, the last one up to the end of the text.
 
         `boundary` returns where the last whole record of some bytes ends, 0 where there is none.
+        Reading starts at an offset; of a file that is followed, in the one of this origin.
         """
         try:
+            if self._follower is not None:
+                yield from self._followed(self._follower, size, boundary, start, origin)
+                return
             with self._open() as stream:
                 self._skip(stream, start)
                 rest = b""
                 # Blocks are counted from where they start, so that reading which goes on from one
                 # of them finds the same blocks again.
-                while data := self._read(stream, size - len(rest) % size, start + len(rest)):
+                while data := stream.read(size - len(rest) % size):
                     rest += data
                     end = boundary(rest)
                     if end:
                         yield Block(rest[:end], start)
                         start += end
                         rest = rest[end:]
-                if rest and not (self._wait and self.path):
+                if rest:
                     yield Block(rest, start, whole=False)
         except UNREADABLE as error:
             problem = f"cannot be read any further: {reason(error)}"
             raise EventError(f"{self.name}: {problem}") from error
+
+    def _followed(
+        self,
+        follower: Follower,
+        size: int,
+        boundary: Callable[[bytes], int],
+        start: int,
+        origin: Origin | None,
+    ) -> Iterator[Block]:
+        """Read blocks of a file that grows; what is not whole yet waits for the rest."""
+        rest, fresh = b"", False
+        for part in follower.parts(size, start, origin):
+            if part.fresh:
+                if rest and part.over:
+                    yield Block(rest, start, False, fresh, origin)
+                rest, start, fresh = b"", 0, True
+            rest += part.data
+            origin = part.origin
+            end = boundary(rest)
+            if end:
+                yield Block(rest[:end], start, True, fresh, origin)
+                start, rest, fresh = start + end, rest[end:], False
 
     def _skip(self, stream: IO[bytes], count: int) -> None:
         if count and stream.seekable():
@@ -102,32 +131,6 @@ class Text:
                 raise EventError(f"{self.name}: the text is shorter than it was")
             count -= len(data)
 
-    def _read(self, stream: IO[bytes], size: int, offset: int) -> bytes:
-        """Read about `size` bytes; of a text that is followed what there is, after waiting."""
-        while True:
-            data = stream.read(size)
-            if data or self._wait is None or self.path is None:
-                return data
-            _refuse_another_file(stream, self.path, offset)
-            if not self._wait():
-                return b""
-
-
-def _refuse_another_file(stream: IO[bytes], path: Path, offset: int) -> None:
-    """Stop when the file that is followed is not the same any more."""
-    there = os.fstat(stream.fileno())
-    try:
-        now = path.stat()
-    except FileNotFoundError:
-        raise EventError(f"{path}: the file was removed while it was followed") from None
-    if (now.st_dev, now.st_ino) != (there.st_dev, there.st_ino):
-        raise EventError(f"{path}: the file was replaced by another while it was followed")
-    if now.st_size < offset:
-        raise EventError(
-            f"{path}: the file was cut to {now.st_size:,} bytes while it was followed, after "
-            f"{offset:,} bytes had been read"
-        )
-
 
 def end_of_lines(data: bytes) -> int:
     """Return where the last whole line ends."""
@@ -137,3 +140,9 @@ def end_of_lines(data: bytes) -> int:
 def as_text(line: bytes) -> str:
     """Return a line without its end as text, whatever bytes it has."""
     return line.rstrip(b"\r\n").decode(errors="backslashreplace")
+
+
+def origin_from(position: Mapping[str, Any]) -> Origin | None:
+    """Return which followed file a position is in, if it is in one."""
+    found = position.get("origin")
+    return None if found is None else Origin(*found)
