@@ -126,6 +126,22 @@ def test_several_streams_are_declared_one_after_another() -> None:
     assert ensue.run(text, events, time="t").count == 1
 
 
+@pytest.mark.parametrize("types", [("int", "int"), ("int", "double"), ("double", "int")])
+def test_several_streams_may_have_events_of_one_type(types: tuple[str, str]) -> None:
+    one, other = types
+    text = f"""
+        CREATE STREAM S {{ EVENT A {{ v: {one} }} }} ;
+        CREATE STREAM R {{ EVENT A {{ v: {other} }} }} ;
+        SELECT * FROM S, R WHERE (S>A AS x ; R>A AS y) FILTER y.v > x.v
+    """
+    value = {"int": 2, "double": 2.5}
+    events = {
+        "S": [{"type": "A", "v": value[one] - 1, "t": 1}],
+        "R": [{"type": "A", "v": value[other], "t": 2}],
+    }
+    assert ensue.run(text, events, time="t").count == 1
+
+
 def test_nested_attributes_can_be_declared() -> None:
     text = """
         CREATE STREAM S { EVENT A { process.pid: int } } ;

@@ -85,6 +85,7 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
             if event.name.text in events and len(query.streams) == 1:
                 context.report("E422", event.name.span, f"'{event.name.text}' is declared twice")
             attributes = events.setdefault(event.name.text, {})
+            own: set[AttributePath] = set()
             for each in event.fields:
                 kind = TYPE_NAMES.get(each.type.text.lower())
                 if kind is None:
@@ -98,7 +99,7 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
                     )
                     continue
                 path = each.path.names
-                if path in attributes:
+                if path in own:
                     name = ".".join(path)
                     context.report("E422", each.span, f"the attribute '{name}' is declared twice")
                 before = everywhere.setdefault(path, kind)
@@ -110,7 +111,9 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
                         "another event",
                         "one attribute is one column: give the two different names",
                     )
-                attributes[path] = kind
+                own.add(path)
+                # Another stream may have such events too, of whole numbers there.
+                attributes[path] = joined(attributes.get(path, kind), kind) or kind
     return events
 
 
