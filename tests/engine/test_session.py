@@ -368,6 +368,17 @@ def test_events_wait_until_nothing_earlier_can_come() -> None:
     assert session.finish().count == 0
 
 
+@pytest.mark.parametrize("listed", ["*", "count(*) AS n"])
+def test_a_push_that_releases_nothing_gives_a_table_of_the_same_columns(listed: str) -> None:
+    session = opened(f"SELECT {listed} FROM S WHERE A PARTITION BY [type]", time="t", lateness=3)
+    waiting = session.push(events("A", [2])).to_arrow()
+    again = ensue.compile(session.query.text).resume(session.snapshot())
+    nothing = again.advance(3).to_arrow()
+    found = again.push(events("A", [8])).to_arrow()
+    assert (waiting.num_rows, nothing.num_rows, found.num_rows) == (0, 0, 1)
+    assert waiting.schema == nothing.schema == found.schema
+
+
 def test_what_comes_too_late_is_kept_and_counted() -> None:
     session = opened(lateness=3)
     session.push(events("A B", [4, 9]))

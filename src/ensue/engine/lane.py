@@ -237,6 +237,9 @@ class Lane:
         """Let all queries read the next stretch, and know how far time has come."""
         outcomes: dict[str, list[Outcome]] = {}
         self.stopped = None
+        if not len(stretch.times):
+            # Results without rows have the types of their columns all the same.
+            stretch = replace(stretch, table=self._fields.empty_table())
         sharing = self._shared(stretch)
         for name, member in self.members.items():
             outcomes[name] = [self._read(name, member, stretch, sharing)]
@@ -300,14 +303,18 @@ class Lane:
     def add(self, name: str, query: Query) -> None:
         """Let one more query read the stream from here on."""
         if self.feed is not None:
-            fields = pa.schema(list(self.intake.fields.items()))
             types = pa.chunked_array([], pa.string())
             known = next(iter(self.members.values())).columns.closed if self.members else False
-            member = self._member(query, Loaded(fields.empty_table(), known, types, None))
+            member = self._member(query, Loaded(self._fields.empty_table(), known, types, None))
             member.recogniser.begin_at(self.feed.next_position)
             self.members[name] = member
         self.queries[name] = query
         self._union = None
+
+    @property
+    def _fields(self) -> pa.Schema:
+        """The columns that have come so far."""
+        return pa.schema(list(self.intake.fields.items()))
 
     def remove(self, name: str) -> None:
         """Let a query go, and what is kept for it."""
@@ -344,10 +351,9 @@ class Lane:
         """Write down the state of all queries, and what they share."""
         if self.feed is None:
             return {}
-        fields = pa.schema(list(self.intake.fields.items()))
         saved: dict[str, Any] = {
             "names": tuple(self.members),
-            "fields": fields.empty_table(),
+            "fields": self._fields.empty_table(),
             "nulls": self.tally.nulls,
             **below("feed", self.feed.save()),
         }
