@@ -8,6 +8,7 @@ the strategy or an UNLESS; it often enough does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -44,6 +45,7 @@ class Wanted:
     type: str | None
     variables: frozenset[str]
     predicates: tuple[Expression, ...] = ()
+    stream: str | None = None
     between: bool = False
     """The pattern did not ask for it."""
 
@@ -96,7 +98,7 @@ def rich_patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.P
 
 
 @st.composite
-def _guarded(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+def conditional_absence(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
     """A pattern UNLESS one with conditions between events, which may be under an UNLESS itself."""
 
     def absent() -> tree.Pattern:
@@ -137,7 +139,7 @@ def rich_queries(
     if language.conditions:
         pattern = draw(conditioned(pattern))
     if language.guarded:
-        pattern = draw(_guarded(pattern))
+        pattern = draw(conditional_absence(pattern))
     names = bound_names(pattern)
     strategy = draw(st.sampled_from(STRATEGIES))
     shown: tuple[tree.Shown, ...] = ()
@@ -168,8 +170,8 @@ def witnesses(draw: st.DrawFn, formula: f.Formula) -> list[Wanted]:
         return [event for each in formulas for event in draw(witnesses(each))]
 
     match formula:
-        case f.Atom(type=kind, variable=name):
-            return [Wanted(kind, frozenset({name}))]
+        case f.Atom(type=kind, stream=stream, variable=name):
+            return [Wanted(kind, frozenset({name}), stream=stream)]
         case f.Absent(formula=inner):
             named = {each.type for each in f.subformulas(inner) if isinstance(each, f.Atom)}
             others = [kind for kind in TYPES if kind not in named] or TYPES
@@ -224,26 +226,34 @@ def _accepted(event: Wanted, kind: str, row: Row) -> bool:
 
 
 @st.composite
-def streams_for(draw: st.DrawFn, formula: f.Formula, longest: int, partitioned: bool) -> list[Row]:
-    """A witness of a formula with other events between, as `strategies.streams` writes them."""
+def streams_for(
+    draw: st.DrawFn, formula: f.Formula, longest: int, partition: Sequence[str] = ()
+) -> list[Row]:
+    """A witness of a formula with other events between, as `strategies.streams` writes them.
+
+    With attributes of a partition, the witness is in one, and most of what comes between is not.
+    """
     wanted = draw(witnesses(formula))[:longest]
-    # Between the events of a match in a partition come those of others.
-    others = (2, 1, 3) if partitioned else (1, 0, 2)
-    for _ in range(min(draw(st.sampled_from(others)), longest + partitioned - len(wanted))):
+    others = (2, 1, 3) if partition else (1, 0, 2)
+    for _ in range(min(draw(st.sampled_from(others)), longest + bool(partition) - len(wanted))):
         ends = st.sampled_from((0, len(wanted)))
-        place = draw(st.one_of(st.integers(0, len(wanted)), *(() if partitioned else (ends,))))
+        place = draw(st.one_of(st.integers(0, len(wanted)), *(() if partition else (ends,))))
         other = Wanted(draw(st.sampled_from(TYPES)), frozenset(), between=True)
         wanted.insert(place, other)
-    key = draw(st.sampled_from(KEYS[:2]))
+    key = {"k": draw(st.sampled_from(KEYS[:2])), "v": draw(st.integers(0, 3))}
     time = 0
     rows = []
     for event in wanted:
         kind = event.type or draw(st.sampled_from(TYPES))
         choices = [row for row in VALUES if _accepted(event, kind, row)]
-        if partitioned and not event.between:
-            choices = [row for row in choices if row["k"] == key] or choices
+        if partition and not (event.between and draw(st.integers(0, 3)) == 3):
+            inside = [row for row in choices if all(row[name] == key[name] for name in partition)]
+            outside = [row for row in choices if row not in inside]
+            choices = (outside if event.between else inside) or choices
         time += draw(st.sampled_from((1, 0, 1, 2, 3)))
-        rows.append({"type": kind, **draw(st.sampled_from(choices or VALUES)), "ts": time})
+        values = draw(st.sampled_from(choices or VALUES))
+        of = {} if event.stream is None else {"stream": event.stream}
+        rows.append({"type": kind, **values, "ts": time, **of})
     return rows
 
 
@@ -277,7 +287,7 @@ def pairs(
         formula = to_formula(bind(parse_source(source), source))
     except CeqlError:
         return Pair(query, [])
-    return Pair(query, draw(streams_for(formula, longest, bool(query.partition))))
+    return Pair(query, draw(streams_for(formula, longest, [word.text for word in query.partition])))
 
 
 @cache

@@ -148,7 +148,7 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
         case "or" | "all" | "and":
             items = (draw(inner), draw(inner))
             if kind == "and" and draw(st.booleans()):
-                items = (items[0], _filtered(draw, items[0]))
+                items = (items[0], filtered(draw, items[0]))
             return tree.Combined(kind.upper(), items)
         case "plus":
             return tree.Repeated(draw(inner), 1, None, contiguous)
@@ -169,24 +169,24 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
         case "as":
             return tree.Named(pattern, word(draw(st.sampled_from("xyz"))))
         case "filter":
-            return _filtered(draw, pattern)
+            return filtered(draw, pattern)
         case "project":
             every = names + computed_names(pattern)
             kept = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
             return tree.Projected(pattern, tuple(map(word, kept)))
         case "computed" if computed_names(pattern):
-            return draw(_on_computed(pattern, names))
+            return draw(on_computed(pattern, names))
         case "trend":
-            return draw(_trends(pattern, names))
+            return draw(trends(pattern, names))
         case "relation":
-            return draw(_relations(pattern, names))
+            return draw(relations(pattern, names))
         case "key":
-            return draw(_keys(pattern))
+            return draw(same_keys(pattern))
         case _:
-            return draw(_aggregates(pattern, names))
+            return draw(aggregates(pattern, names))
 
 
-def _filtered(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+def filtered(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
     names = bound_names(pattern)
     if not names:
         return pattern
@@ -240,7 +240,7 @@ def _around_optional(
         case "as" if bound_names(optional):
             return tree.Named(optional, word(draw(st.sampled_from("xyz"))))
         case "filter":
-            return _filtered(draw, optional)
+            return filtered(draw, optional)
         case "plus":
             return tree.Repeated(optional, 1, draw(st.sampled_from((2, None))), contiguous=False)
         case "both":
@@ -250,7 +250,7 @@ def _around_optional(
 
 
 @st.composite
-def _trends(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
+def trends(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
     kinds = ("same", "increasing", "decreasing", "nondecreasing", "nonincreasing")
     attribute = draw(st.one_of(_attributes, st.just(tree.Path((word("k"),)))))
     call = tree.Call(word(draw(st.sampled_from(kinds))), (attribute,))
@@ -258,7 +258,7 @@ def _trends(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pa
 
 
 @st.composite
-def _relations(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
+def relations(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
     def side(name: str) -> tree.Expression:
         path = tree.Path((word(name), word(draw(st.sampled_from(ATTRIBUTES)))))
         if draw(st.integers(0, 3)) == 0:
@@ -299,14 +299,14 @@ def conditioned(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
     for _ in range(draw(st.sampled_from((1, 1, 2)))):
         kind = draw(st.sampled_from(("relation", "relation", "relation", "trend", "key")))
         if kind == "relation":
-            pattern = draw(_relations(pattern, names))
+            pattern = draw(relations(pattern, names))
         else:
-            pattern = draw(_trends(pattern, names) if kind == "trend" else _keys(pattern))
+            pattern = draw(trends(pattern, names) if kind == "trend" else same_keys(pattern))
     return pattern
 
 
 @st.composite
-def _keys(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+def same_keys(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
     from ensue.analysis.variables import Variables
 
     names = sorted({min(atom.variables) for atom in Variables().atoms(pattern)})
@@ -316,7 +316,7 @@ def _keys(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
 
 
 @st.composite
-def _aggregates(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
+def aggregates(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
     functions = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
     columns = []
     for index in range(draw(st.integers(1, 2))):
@@ -334,7 +334,7 @@ def _aggregates(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tre
 
 
 @st.composite
-def _on_computed(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
+def on_computed(draw: st.DrawFn, pattern: tree.Pattern, names: list[str]) -> tree.Pattern:
     """A condition on computed events, wherever in the pattern they are made."""
     name = word(draw(st.sampled_from(computed_names(pattern))))
     path = tree.Path((word("b0"),))

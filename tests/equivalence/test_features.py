@@ -1,0 +1,175 @@
+"""Any two features of the language together: the engine against the meaning by definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, event, given, seed, settings
+from hypothesis import strategies as st
+
+import ensue
+from ensue.engine.evaluation import find_matches
+from ensue.engine.match import Matches
+from ensue.language.parser import parse
+from ensue.options import ReadOptions
+from tests.equivalence.test_aggregates import found
+from tests.equivalence.test_counting import same
+from tests.equivalence.test_engine import MANY
+from tests.features import FEATURES, ILLEGAL, LEGAL, Illegal, Table
+from tests.pairs import Row
+from tests.wide import PARAMETERS, STREAMS, Case, wide_cases
+
+SCHEMA = pa.schema(
+    {
+        "type": pa.string(),
+        "v": pa.int64(),
+        "w": pa.float64(),
+        "k": pa.string(),
+        "ts": pa.int64(),
+        "n": pa.int64(),
+    }
+)
+OTHER = "SELECT * FROM {} WHERE C+ WITHIN 2 [ts]"
+
+
+def sample() -> Table:
+    """Draw queries, the same in every run; then more with those features that have not met."""
+    table = Table()
+    for case in drawn(100, wide_cases(streams=False)):
+        table.add(case)
+    for pair in LEGAL:
+        if not table.together[pair]:
+            for case in drawn(8, wide_cases(pair, streams=False)):
+                table.add(case)
+    return table
+
+
+def drawn(count: int, cases: st.SearchStrategy[Case]) -> list[Case]:
+    """Draw some legal cases, the same in every run."""
+    found: list[Case] = []
+
+    @seed(count)
+    @settings(
+        max_examples=count,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases)
+    def collect(case: Case) -> None:
+        if case.legal:
+            found.append(case)
+
+    collect()
+    return found
+
+
+def test_any_two_features_meet() -> None:
+    table = sample()
+    missing = table.missing()
+    assert not missing, f"{table}\n\nthese never meet:\n" + "\n".join(missing)
+
+
+@pytest.mark.parametrize("illegal", sorted(set(ILLEGAL.values())), ids=lambda each: each.query)
+def test_features_that_cannot_meet_are_refused(illegal: Illegal) -> None:
+    if illegal.same_as:
+        assert parse(illegal.query) == parse(illegal.same_as)
+        return
+    with pytest.raises(ensue.CeqlError):
+        ensue.compile(illegal.query)
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+
+def table(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def events(case: Case, rows: list[Row], *, every_stream: bool = False) -> Any:
+    """Return rows as a table, or as one for each stream: every one, or each that has some."""
+    if len(case.query.sources) == 1:
+        return table(rows)
+    of = {name: [row for row in rows if row["stream"] == name] for name in STREAMS}
+    return {name: table(own) for name, own in of.items() if own or every_stream} or table([])
+
+
+def results(case: Case, query: ensue.Query) -> Iterator[Matches]:
+    """Run a query in the way of its case."""
+    options: dict[str, Any] = {"time": "ts", "time_unit": "s", "exact": case.exact}
+    options["output"] = "positions" if case.positions else "bindings"
+    rows = case.rows
+    if case.lateness is not None:
+        options |= {"lateness": case.lateness, "tiebreak": "n"}
+        rows = [rows[at] for at in case.arrivals]
+    queries = {"q": query}
+    if case.beside:
+        sources = ", ".join(STREAMS[: len(query.tree.sources)])
+        queries["other"] = ensue.compile(OTHER.format(sources))
+    if case.batches is None:
+        whole = events(case, rows, every_stream=True)
+        yield _own(
+            ensue.run(queries, whole, **options) if case.beside else query.run(whole, **options)
+        )
+        return
+    session: Any = ensue.open(queries, **options) if case.beside else query.open(**options)
+    for start, end in zip((0, *case.batches), (*case.batches, len(rows)), strict=True):
+        yield _own(session.push(events(case, rows[start:end])))
+        if case.snapshots:
+            block = session.snapshot()
+            session = ensue.resume(queries, block) if case.beside else query.resume(block)
+    yield _own(session.finish())
+
+
+def _own(found: Any) -> Matches:
+    own: Matches = found["q"] if isinstance(found, dict) else found
+    return own
+
+
+def agree(case: Case) -> None:
+    """Fail where the engine finds anything else than the definition does."""
+    query = ensue.compile(case.text, params=_parameters(case))
+    whole = ensue.compile(case.text.replace(f"LIMIT {case.query.limit}", ""), params=query.params)
+    expected = find_matches(
+        whole,
+        events(case, case.rows, every_stream=True),
+        ReadOptions(time="ts", time_unit="s"),
+        positions_only=case.positions,
+        by_definition=True,
+    )
+    every = list(results(case, query))
+    if any(each.argument is None for each in case.query.select.columns):
+        rows = [row for matches in every for row in matches.to_arrow().to_pylist()]
+        event(f"matches: {bool(rows)}")
+        assert same(rows, expected.to_arrow().to_pylist())
+        return
+    event(f"matches: {expected.count > 0}")
+    fast = sum(map(found, every), Counter[str]())
+    ends = [match.end for matches in every for match in matches]
+    assert ends == sorted(ends)
+    if case.query.limit is None:
+        assert fast == found(expected)
+        return
+    assert fast <= found(expected)
+    due = Counter(match.end for match in expected)
+    assert Counter(ends) == {end: min(n, case.query.limit) for end, n in due.items()}
+    first = {match.end: match.start for matches in every for match in reversed(list(matches))}
+    assert first == {end: max(m.start for m in expected if m.end == end) for end in due}
+
+
+def _parameters(case: Case) -> dict[str, Any]:
+    return {name: value for name, value in PARAMETERS.items() if f"${name}" in case.text}
+
+
+SOME = st.frozensets(st.sampled_from(list(FEATURES)), min_size=2, max_size=4)
+
+
+@settings(max_examples=MANY // 4)
+@given(SOME.flatmap(wide_cases))
+def test_any_features_together_eq_reference(case: Case) -> None:
+    if case.legal and case.rows:
+        agree(case)
