@@ -15,6 +15,7 @@ from ensue.errors import (
     EventError,
     EventWarning,
     SnapshotError,
+    UnseenWarning,
 )
 from ensue.options import EventsLike, Limits, ReadOptions
 
@@ -46,6 +47,7 @@ __all__ = [
     "Sessions",
     "SnapshotError",
     "Total",
+    "UnseenWarning",
     "__version__",
     "compile",
     "open",

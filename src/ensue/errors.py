@@ -250,6 +250,10 @@ class EventWarning(UserWarning):
     """Data that can be read, but are probably not what they should be."""
 
 
+class UnseenWarning(EventWarning):
+    """A query without matches asks for types, attributes or values that no event has."""
+
+
 def warn(message: str, kind: type[Warning]) -> None:
     """Warn at the line of the user's code that called Ensue."""
     depth, frame = 2, sys._getframe(1)

@@ -394,3 +394,15 @@ def test_warnings_about_data_and_evaluation_are_sentences(tmp_path: Path) -> Non
     data, speed, *_ = said.splitlines()
     assert data.startswith("warning: events.csv, line 1003, column 'v': 'none' is not a number")
     assert speed.startswith("warning: this query is evaluated by definition")
+
+
+def test_what_no_event_has_is_named_on_standard_error(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"type": "SELL", "price": 3}\n{"type": "BUY", "price": 4}\n')
+    process = start("run", "SELECT * FROM S WHERE SEL FILTER SEL[prise > 3]", events)
+    _, stderr = process.communicate()
+    assert process.returncode == 0
+    assert stderr.splitlines()[:-1] == [
+        "warning: no event has type 'SEL'; there are SELL, BUY",
+        "warning: no event has attribute 'prise'; did you mean 'price'?",
+    ]

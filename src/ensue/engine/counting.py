@@ -83,6 +83,8 @@ class Counting:
             self._settle_keys(self.keys)
         keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
         symbols = self.alphabet.read(batch, read_streams(stream), opens)
+        if self.tally.witness is not None:
+            self.tally.witness(batch)
         clocks, _ = read_clocks(self.bound.window, self.keys, stream, keys)
         counted: list[Counted] = []
         found = self.counter.push(symbols, clocks, keys, stream.first, self.alphabet.bits, values)

@@ -15,6 +15,7 @@ from ensue.engine.match import Account, Matches
 from ensue.engine.piece import Piece, Pieces
 from ensue.engine.query import Query
 from ensue.engine.stream import read_once
+from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
 from ensue.predicates.vectors import UnsupportedError
@@ -100,6 +101,7 @@ def _steps(
     if lane.feed is not None:
         yield _whole(lane, lane.finish())
         account.events = lane.released
+        warn_of(lane.silences())
 
 
 def _whole(lane: Lane, found: Pieces) -> Pieces:

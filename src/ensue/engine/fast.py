@@ -163,6 +163,8 @@ class Fast:
             symbols = self.alphabet.read(batch, read_streams(stream), opens)
         else:
             symbols = sharing.union.symbols(self.alphabet, sharing.shared, own, opens)
+        if self.tally.witness is not None:
+            self.tally.witness(batch)
         clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
         stopped = self._push_absences(stream, keys)
         end = len(stream.times) if stopped is None else stopped.position - stream.first

@@ -25,9 +25,11 @@ from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Stream, column_at
+from ensue.engine.unseen import Occurrences, Silence, silences
 from ensue.errors import BudgetError
 from ensue.io.rejected import Rejected
 from ensue.logic.evaluate import Tally
+from ensue.logic.required import Requirement, requirement
 from ensue.options import Limits, ReadOptions
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
@@ -60,6 +62,8 @@ class Member:
     tally: Tally
     columns: Loaded
     """No rows, but the columns that it was bound to."""
+    required: Requirement
+    """What events must have for it to find anything."""
     behind: int | None = None
     """The first event that it has not read, where a budget ran out."""
 
@@ -114,6 +118,8 @@ class Lane:
     """NULLs from what queries share."""
     stopped: BudgetError | None = None
     """Why some query has not read all that the last step brought."""
+    occurrences: Occurrences = field(default_factory=Occurrences)
+    """What the queries require and no event has had so far."""
     _union: Union | None = None
     """The predicates of all queries, where there are several."""
 
@@ -166,6 +172,7 @@ class Lane:
             ),
             tally,
             loaded.columns_only(),
+            requirement(bound),
         )
 
     def _new_feed(self, members: Mapping[str, Member]) -> Feed:
@@ -205,6 +212,9 @@ class Lane:
                 name: [Piece(member.shape, lambda: empty, *NOTHING)]
                 for name, member in prepared.members.items()
             }
+        if self.feed is None:
+            for member in prepared.members.values():
+                self.occurrences.want(member.required)
         self.feed, self.members = prepared.feed, prepared.members
         feed = self.feed
         self.intake.keep(prepared.read)
@@ -241,6 +251,7 @@ class Lane:
             # Results without rows have the types of their columns all the same.
             stretch = replace(stretch, table=self._fields.empty_table())
         sharing = self._shared(stretch)
+        self._look(stretch, sharing)
         for name, member in self.members.items():
             outcomes[name] = [self._read(name, member, stretch, sharing)]
             if watermark is not None and member.behind is None:
@@ -300,6 +311,30 @@ class Lane:
         batch = Batch(stretch.table, stretch.types, self.tally)
         return Sharing(self._union, self._union.read(batch, read_streams(stretch)))
 
+    def _look(self, stretch: Stream, sharing: Sharing | None) -> None:
+        """Note which types and values occur, as long as some that are required have not."""
+        seen = self.occurrences
+        if not seen.waiting:
+            for member in self.members.values():
+                member.tally.witness = None
+            return
+        one = next(iter(self.members.values())) if len(self.members) == 1 else None
+        # What the kernels read has its distinct strings at hand; they show it when they are done.
+        shown = one is not None and not isinstance(one.recogniser, ByDefinition)
+        for member in self.members.values():
+            member.tally.witness = seen.read if shown else None
+        if not shown:
+            seen.read(
+                Batch(stretch.table, stretch.types) if sharing is None else sharing.shared.batch
+            )
+
+    def silences(self) -> list[Silence]:
+        """Say what the queries require and no event had, if there were events at all."""
+        if not self.released:
+            return []
+        required = {name: member.required for name, member in self.members.items()}
+        return silences(self.occurrences, required, self.intake.fields, self.options.type)
+
     def add(self, name: str, query: Query) -> None:
         """Let one more query read the stream from here on."""
         if self.feed is not None:
@@ -307,6 +342,7 @@ class Lane:
             known = next(iter(self.members.values())).columns.closed if self.members else False
             member = self._member(query, Loaded(self._fields.empty_table(), known, types, None))
             member.recogniser.begin_at(self.feed.next_position)
+            self.occurrences.want(member.required)
             self.members[name] = member
         self.queries[name] = query
         self._union = None
@@ -355,6 +391,7 @@ class Lane:
             "names": tuple(self.members),
             "fields": self._fields.empty_table(),
             "nulls": self.tally.nulls,
+            "unseen": self.occurrences.save(),
             **below("feed", self.feed.save()),
         }
         for number, member in enumerate(self.members.values()):
@@ -391,6 +428,7 @@ class Lane:
             kind = column_at(saved["fields"], feed.time_path).type
         feed.load(part(saved, "feed"), kind)
         self.tally.nulls = saved["nulls"]
+        self.occurrences.load(saved.get("unseen"))
         self.store.load(part(saved, "store"), feed.time_path)
         for number, member in enumerate(self.members.values()):
             member.tally.nulls = saved[f"{number}/nulls"]

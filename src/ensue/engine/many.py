@@ -24,6 +24,7 @@ from ensue.engine.query import Query, compile
 from ensue.engine.stream import declared_columns, read_once
 from ensue.engine.times import time_in_units
 from ensue.engine.turns import Turn, exclusive
+from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions
@@ -194,6 +195,7 @@ class Sessions:
         self._refuse_if_over()
         found = self._without_events(lambda lane, _: lane.finish())
         self._finished = True
+        warn_of(each for lane in self._lanes.values() for each in lane.silences())
         return found
 
     def _without_events(self, step: Callable[[Lane, Feed], Pieces]) -> dict[str, Matches]:

@@ -35,9 +35,12 @@ Lookup = Callable[[Attribute | EventType], Value]
 
 @dataclass(slots=True)
 class Tally:
-    """How often arithmetic had no value."""
+    """What is noted while predicates are evaluated."""
 
     nulls: int = 0
+    """How often arithmetic had no value."""
+    witness: Callable[[Any], None] | None = None
+    """Called with each batch of events after its predicates are evaluated, while there is one."""
 
 
 def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None) -> Value:
