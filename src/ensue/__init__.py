@@ -18,6 +18,8 @@ from ensue.errors import (
     UnseenWarning,
 )
 from ensue.options import EventsLike, Limits, ReadOptions
+from ensue.rules.files import RuleError
+from ensue.rules.load import Rule, load_rules
 
 if TYPE_CHECKING:
     from ensue.engine.many import Sessions
@@ -43,6 +45,8 @@ __all__ = [
     "Matches",
     "Query",
     "ReadOptions",
+    "Rule",
+    "RuleError",
     "Session",
     "Sessions",
     "SnapshotError",
@@ -50,6 +54,7 @@ __all__ = [
     "UnseenWarning",
     "__version__",
     "compile",
+    "load_rules",
     "open",
     "resume",
     "run",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from datetime import timedelta
 from functools import wraps
 from os import PathLike
@@ -237,6 +237,19 @@ def chosen(group: type[_Group], arguments: Mapping[str, object]) -> _Group:
         each.name: arguments.get(argument_name(group, each)) for each in fields(group)
     }
     return group(**{name: value for name, value in given.items() if value is not None})
+
+
+def with_settings(options: ReadOptions, settings: Mapping[str, object]) -> ReadOptions:
+    """Fill in what was left at its default from the settings of a rule.
+
+    >>> with_settings(ReadOptions(time="at"), {"type": "kind", "time": "ts"}).type
+    'kind'
+    """
+    defaults = {each.name: each.default for each in fields(ReadOptions)}
+    left = {
+        name: value for name, value in settings.items() if getattr(options, name) == defaults[name]
+    }
+    return replace(options, **cast("Any", left)) if left else options
 
 
 def takes(*groups: Group) -> Callable[[_Function], _Function]:

@@ -48,19 +48,26 @@ def check(
       echo 'SELECT * FROM S WHERE A ; B FILTER B\\[price > $low]' > rule.ceql
       ensue check rule.ceql
       ensue check .
+      printf '+++\\nseverity = "low"\\n+++\\nSELECT * FROM S WHERE A' | ensue check -
       echo '{"price": "double"}' > schema.json
       ensue check --schema schema.json - < rule.ceql
     """
     with exit_codes():
         from ensue.cli.inputs import query_files
         from ensue.errors import render
+        from ensue.rules.files import RuleError
 
-        known = _schema(schema)
+        known = None if schema is None else _schema(schema)
         files = query_files(queries)
         colour = is_coloured(output())
         errors = warnings = 0
         for file in files:
-            source, found = _diagnose(file, known)
+            try:
+                source, found = _diagnose(file, known)
+            except RuleError as error:
+                say(f"error: {error}\n")
+                errors += 1
+                continue
             for diagnostic in found:
                 say(render(diagnostic, source, colour=colour) + "\n")
                 warnings += diagnostic.is_warning
@@ -70,30 +77,36 @@ def check(
         raise typer.Exit(BAD_INPUT)
 
 
-def _schema(path: Path | None) -> Schema:
+def _schema(path: Path) -> Schema:
     from ensue.analysis.schema import from_python
     from ensue.cli.inputs import read_schema
 
     try:
-        return from_python(None if path is None else read_schema(path))
+        return from_python(read_schema(path))
     except TypeError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _diagnose(file: str, schema: Schema) -> tuple[Source, tuple[Diagnostic, ...]]:
-    """Return what there is to say about a query, in the order of its text."""
+def _diagnose(file: str, schema: Schema | None) -> tuple[Source, tuple[Diagnostic, ...]]:
+    """Return what there is to say about a query, in the order of its text.
+
+    Without a schema, that of the rule's own settings holds.
+    """
     from ensue.analysis.bind import bind
-    from ensue.cli.inputs import read_query
+    from ensue.cli.inputs import read_rule_file
     from ensue.errors import CeqlError
     from ensue.language.parser import parse_source
     from ensue.logic.build import to_formula
+    from ensue.rules.load import refuse_foreign_parameters, schema_of
 
     warnings: tuple[Diagnostic, ...] = ()
     try:
-        source = read_query(file)
-        bound = bind(parse_source(source), source, schema, parameters=None)
+        rule = read_rule_file(file)
+        source, known = rule.source, schema_of(rule) if schema is None else schema
+        bound = bind(parse_source(source), source, known, parameters=None)
         warnings = bound.warnings
         to_formula(bound)
+        refuse_foreign_parameters(rule)
     except CeqlError as error:
         found = (*error.diagnostics, *warnings)
         return error.source, tuple(sorted(found, key=lambda each: each.span))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from ensue.cli.terminal import UsageError, count
-from ensue.errors import CeqlSyntaxError, Diagnostic, Source, Span
+from ensue.errors import Source
+from ensue.rules.files import RuleFile, decoded, read_rule, split_rule
 
 STDIN = "-"
 
@@ -59,21 +59,19 @@ def query_source(argument: str) -> Source:
 
 
 def read_query(file: str) -> Source:
-    """Read a query from a file or, for `-`, from standard input."""
-    name = "<stdin>" if file == STDIN else file
+    """Read a query from a file or, for `-`, from standard input; a header is left out."""
+    return read_rule_file(file).source
+
+
+def read_rule_file(file: str) -> RuleFile:
+    """Read a query and its settings from a file or, for `-`, from standard input."""
     try:
-        data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+        if file == STDIN:
+            return split_rule(decoded(sys.stdin.buffer.read(), "<stdin>"))
+        return read_rule(Path(file))
     except OSError as error:
+        name = "<stdin>" if file == STDIN else file
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
-    data = data.removeprefix(BOM_UTF8)
-    try:
-        return Source(data.decode(), name)
-    except UnicodeDecodeError as error:
-        source = Source(data.decode(errors="replace"), name)
-        at = len(data[: error.start].decode())
-        problem = f"the byte 0x{data[error.start]:02X} is not UTF-8"
-        diagnostic = Diagnostic("E109", Span(at, at + 1), problem, "save the file as UTF-8")
-        raise CeqlSyntaxError(diagnostic, source) from error
 
 
 def _exists(path: Path) -> bool:

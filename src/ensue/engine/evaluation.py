@@ -17,7 +17,7 @@ from ensue.engine.query import Query
 from ensue.engine.stream import read_once
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
-from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
+from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions, with_settings
 from ensue.predicates.vectors import UnsupportedError
 
 _NAME = ""
@@ -48,7 +48,7 @@ def find_matches(
         warns=not by_definition,
         exact=exact,
     )
-    lane = Lane({_NAME: query}, options, manner)
+    lane = Lane({_NAME: query}, with_settings(options, query.settings), manner)
     reads = lane.intake.batches(events)
     if reads is None:
         return _of_whole(lane, _read_whole(lane, events))

@@ -27,7 +27,7 @@ from ensue.engine.turns import Turn, exclusive
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
-from ensue.options import OnError, ReadOptions
+from ensue.options import OnError, ReadOptions, with_settings
 from ensue.predicates.vectors import UnsupportedError
 
 KEPT = 10_000
@@ -101,10 +101,11 @@ class Sessions:
         if name in self._lane_of:
             raise ValueError(f"there is a query named '{name}' already; replace() it")
         ready = compile(query, name=name) if isinstance(query, str) else query
-        key = _lane_key(ready)
+        options = with_settings(self._options, ready.settings)
+        key = _lane_key(ready, options)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = Lane({name: ready}, self._options, self._manner, self._on_error != "raise")
+            lane = Lane({name: ready}, options, self._manner, self._on_error != "raise")
             self._lanes[key] = lane
         else:
             lane.add(name, ready)
@@ -406,9 +407,9 @@ class Sessions:
         return session
 
 
-def _lane_key(query: Query) -> str:
+def _lane_key(query: Query, options: ReadOptions) -> str:
     """Name what queries must have in common to share a lane."""
     sources = [word.text for word in query.tree.sources]
     clock = query.bind(query.schema, Clock()).clock.column
     columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
-    return repr((sources, clock, columns))
+    return repr((sources, clock, columns, options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from ensue.analysis.bind import bind
@@ -53,6 +53,8 @@ class Query:
     schema: Schema
     params: Mapping[str, Any]
     warnings: tuple[Diagnostic, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Read options of its own, for where none are given."""
 
     @property
     def text(self) -> str:

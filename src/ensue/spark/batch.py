@@ -36,9 +36,9 @@ class Pass:
 
 def passes(ways: Sequence[tuple[Way, Program]]) -> list[Pass]:
     """Put queries together that can share a pass over the events."""
-    found: dict[tuple[str, AttributePath, tuple[AttributePath, ...]], Pass] = {}
+    found: dict[tuple[object, ...], Pass] = {}
     for way, program in ways:
-        key = (way.kind, way.time, way.keys)
+        key = (way.kind, way.time, way.keys, program.options)
         known = found.get(key)
         if known is None:
             found[key] = Pass(way, (program,))

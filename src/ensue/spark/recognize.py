@@ -20,6 +20,7 @@ from ensue.options import (
     SchemaLike,
     chosen,
     takes,
+    with_settings,
 )
 from ensue.spark import batch, streaming
 from ensue.spark.columns import joined, with_late
@@ -100,7 +101,7 @@ def recognize(
                 columns,
                 names=names,
                 late=late,
-                lateness=lateness,
+                lateness=each.programs[0].options.lateness if lateness is None else lateness,
                 buckets=tasks or _BUCKETS,
                 pushdown=pushdown,
             )
@@ -130,7 +131,8 @@ def programs_of(
     programs = []
     for name, each in named.items():
         ready = each if isinstance(each, Query) else compile(each, schema, params, name=name)
-        program = Program(name, ready, columns, options, positions_only, limits)
+        own = with_settings(options, ready.settings)
+        program = Program(name, ready, columns, own, positions_only, limits)
         schema_of(program)  # whatever is wrong is said now, not by a job
         programs.append(program)
     return programs

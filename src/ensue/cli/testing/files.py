@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ensue.analysis.context import nearest
-from ensue.cli.inputs import read_query
+from ensue.cli.inputs import read_rule_file
 from ensue.cli.terminal import UsageError
 from ensue.errors import EnsueError, Source
+from ensue.rules.files import RuleFile, split_rule
 
 ENDS = (".ceql.toml", ".ceql.json")
 """How the names of rule tests end."""
@@ -143,15 +144,18 @@ def _test(data: Mapping[str, Any], path: Path, index: int | None) -> RuleTest:
             "a file"
         )
     number = "the test" if index is None else f"test {index + 1}"
+    rule = _query(data.get("query"), path, where)
+    # What the test says goes before what the rule says.
+    said = {**rule.settings, **data}
     return RuleTest(
         path,
         index,
         data.get("name", number),
-        _query(data.get("query"), path, where),
+        rule.source,
         _events(data["events"], path, where),
-        {key: data[key] for key in _OPTIONS if key in data},
-        data.get("params", {}),
-        data.get("schema"),
+        {key: said[key] for key in _OPTIONS if key in said},
+        {**rule.settings.get("params", {}), **data.get("params", {})},
+        said.get("schema"),
         data.get("matches"),
         data.get("count"),
     )
@@ -191,7 +195,7 @@ def _kind(value: object) -> str:
     return {"dict": "table", "str": "string"}.get(name, name)
 
 
-def _query(given: str | None, path: Path, where: str) -> Source:
+def _query(given: str | None, path: Path, where: str) -> RuleFile:
     """Read the query: a text, a file, or the file that the test's name names."""
     if given is None:
         beside = path.with_name(path.name.rpartition(".")[0])
@@ -200,14 +204,14 @@ def _query(given: str | None, path: Path, where: str) -> Source:
                 f"{where}: there is no query; write query = '...', or put it into {beside.name} "
                 "beside this file"
             )
-        return read_query(str(beside))
+        return read_rule_file(str(beside))
     if not given.endswith(_QUERY_END) and any(char.isspace() for char in given):
-        return Source(given, f"{where}, query")
+        return split_rule(Source(given, f"{where}, query"))
     file = path.parent / given
     if not file.is_file():
         raise RuleFileError(f"{where}: 'query' names {given}, and there is no such file")
     try:
-        return read_query(str(file))
+        return read_rule_file(str(file))
     except UsageError as error:
         raise RuleFileError(f"{where}: {error}") from error
 

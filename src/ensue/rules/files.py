@@ -1,0 +1,112 @@
+"""Rule files: a .ceql file whose settings stand in a header, or in a .toml file beside it.
+
+    +++
+    title = "Many failed logins"
+    time = "at"
+    +++
+    SELECT * FROM Logins WHERE ...
+
+The header is TOML between two lines `+++`. It becomes blank before the query is parsed, so that
+lines and carets of errors are those of the file; a file without a header is read as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import CeqlSyntaxError, Diagnostic, EnsueError, Source, Span
+from ensue.rules.settings import SettingsError, line_of, validate
+
+FENCE = "+++"
+_OPENING = re.compile(r"\+\+\+[ \t]*\r?\n")
+_CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_TOML_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+class RuleError(EnsueError, ValueError):
+    """A rule file that cannot be used; the sentence names the place and the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """A query as it is to be parsed, and its settings."""
+
+    source: Source
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    place: str = ""
+    """Where the settings stand."""
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether it says anything besides its query."""
+        return bool(self.place)
+
+
+def read_rule(path: Path) -> RuleFile:
+    """Read a rule file and the settings in it or beside it."""
+    rule = split_rule(decoded(path.read_bytes(), str(path)))
+    beside = path.with_suffix(".toml")
+    if path.suffix != ".ceql" or not beside.is_file():
+        return rule
+    if rule.has_settings:
+        raise RuleError(f"{path} has a header, and {beside} is beside it; keep one of them")
+    try:
+        text = beside.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RuleError(f"{beside}: not UTF-8; save the file as UTF-8") from error
+    return RuleFile(rule.source, _settings(text, str(beside), 0), str(beside))
+
+
+def decoded(data: bytes, name: str) -> Source:
+    """Decode a query; point at what is not UTF-8."""
+    data = data.removeprefix(BOM_UTF8)
+    try:
+        return Source(data.decode(), name)
+    except UnicodeDecodeError as error:
+        source = Source(data.decode(errors="replace"), name)
+        at = len(data[: error.start].decode())
+        problem = f"the byte 0x{data[error.start]:02X} is not UTF-8"
+        diagnostic = Diagnostic("E109", Span(at, at + 1), problem, "save the file as UTF-8")
+        raise CeqlSyntaxError(diagnostic, source) from error
+
+
+def split_rule(source: Source) -> RuleFile:
+    """Take the header of a rule, if it has one.
+
+    >>> rule = split_rule(Source("+++\\ntitle = 'two'\\n+++\\nSELECT * FROM S WHERE A"))
+    >>> rule.settings, rule.source.place(rule.source.text.index("SELECT"))
+    ({'title': 'two'}, (4, 1))
+    """
+    opening = _OPENING.match(source.text)
+    if opening is None:
+        return RuleFile(source)
+    closing = _CLOSING.search(source.text, opening.end())
+    if closing is None:
+        raise RuleError(f"{source.name}:1: the header is never closed; write {FENCE} below it")
+    settings = _settings(source.text[opening.end() : closing.start()], source.name, 1)
+    blank = re.sub(r"[^\r\n]", " ", source.text[: closing.end()])
+    return RuleFile(
+        Source(blank + source.text[closing.end() :], source.name), settings, source.name
+    )
+
+
+def _settings(text: str, name: str, before: int) -> dict[str, Any]:
+    """Parse and validate settings; `before` lines stand above them."""
+    try:
+        settings = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _TOML_LINE.search(str(error))
+        line = before + (int(found[1]) if found else text.count("\n") + 1)
+        reason = _TOML_LINE.sub("", str(error)).replace(" (at end of document)", "")
+        raise RuleError(f"{name}:{line}: the settings are not TOML: {reason}") from error
+    try:
+        validate(settings)
+    except SettingsError as error:
+        raise RuleError(f"{name}:{before + line_of(error.key, text) + 1}: {error}") from error
+    return settings
