@@ -89,7 +89,9 @@ class Adding(ABC):
 
     def save(self) -> dict[str, Any]:
         """Write down the partial matches, and their events."""
-        return {**below("fast", self.fast.save()), **below("store", self.store.save())}
+        saved = below("fast", self.fast.save())
+        first = self.fast.first_needed(self.store.following)
+        return saved | below("store", self.store.trimmed(first, self.fast.needed()).save())
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from what was saved."""

@@ -19,7 +19,7 @@ from ensue.engine.plain import DamagedError, decode, encode
 from ensue.errors import SnapshotError
 
 MAGIC = b"\x89ENSUE\r\n"
-VERSION = 1
+VERSION = 2
 
 _PLAIN, _ARRAY, _TABLE, _STRINGS = range(4)
 _TYPES = ("<i4", "<i8", "|b1", "<f8")

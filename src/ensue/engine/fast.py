@@ -279,10 +279,14 @@ class Fast:
 
     def needed(self) -> np.ndarray | None:
         """Return all positions that partial matches refer to; None: all from the first."""
-        if self.absences:
-            return None
         self.compact()
-        return self.evaluator.positions()
+        found = [self.evaluator.positions()]
+        for absence in self.absences:
+            needed = absence.engine.needed()
+            if needed is None:
+                return None
+            found.append(needed)
+        return np.concatenate(found)
 
     def save(self) -> dict[str, Any]:
         """Write down the partial matches, and what else outlives a stretch."""

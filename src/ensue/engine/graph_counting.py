@@ -53,6 +53,10 @@ class GraphCounting(Adding):
         rows = self.gathering.add(self._counted(found), stream)
         if self.store.has_grown:
             self.store.forget_before(self.fast.first_needed(stream.first + len(stream.times)))
+        if self.store.is_large:
+            needed = self.fast.needed()
+            if needed is not None:
+                self.store.keep_only(needed)
         return rows
 
     @property

@@ -25,6 +25,7 @@ from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Stream, column_at
+from ensue.engine.ties import Numbering
 from ensue.engine.unseen import Occurrences, Silence, silences
 from ensue.errors import BudgetError
 from ensue.io.rejected import Rejected
@@ -342,6 +343,7 @@ class Lane:
             known = next(iter(self.members.values())).columns.closed if self.members else False
             member = self._member(query, Loaded(self._fields.empty_table(), known, types, None))
             member.recogniser.begin_at(self.feed.next_position)
+            member.shape = replace(member.shape, since=self.feed.next_position)
             self.occurrences.want(member.required)
             self.members[name] = member
         self.queries[name] = query
@@ -368,13 +370,34 @@ class Lane:
         """Let go of rows that nobody needs any more."""
         members = self.members.values()
         if self.store.has_grown:
-            self.store.forget_before(min(each.first_needed(next_position) for each in members))
+            first = min(each.first_needed(next_position) for each in members)
+            self.store.forget_before(first, self._numberings())
         if self.store.is_large:
-            found = [each.needed(next_position) for each in members]
-            needed = [each for each in found if each is not None]
-            if len(needed) == len(found):
-                partitions = dict.fromkeys(each.shape.partition for each in members)
-                self.store.keep_only(np.concatenate(needed), partitions)
+            needed = self._needed(next_position)
+            if needed is not None:
+                self.store.keep_only(needed, self._numberings())
+
+    def _needed(self, next_position: int) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+        found = []
+        for member in self.members.values():
+            needed = member.needed(next_position)
+            if needed is None:
+                return None
+            found.append(needed)
+        return np.concatenate([*found, np.zeros(0, np.int64)])
+
+    def _numberings(self) -> list[Numbering]:
+        """Return which events ids number together; rows of totals have no ids."""
+        listed = [each.shape for each in self.members.values() if each.shape.totals is None]
+        return list(dict.fromkeys(shape.numbering for shape in listed))
+
+    def _trim(self) -> None:
+        """Let go of all rows that nobody needs, before the others are written down."""
+        following = self.released
+        every = [each.first_needed(following) for each in self.members.values()]
+        first = min([following, *every])
+        self.store = self.store.trimmed(first, self._needed(following), self._numberings())
 
     @property
     def released(self) -> int:
@@ -402,7 +425,9 @@ class Lane:
             if member.behind is not None:
                 saved[f"{number}/behind"] = member.behind
             saved |= below(str(number), member.recogniser.save())
+            saved[f"{number}/since"] = member.shape.since
         # After the queries, which may have let go of something.
+        self._trim()
         return saved | below("store", self.store.save())
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -420,6 +445,7 @@ class Lane:
             member = self._member(query, known, by_definition=way == ByDefinition.__name__)
             if type(member.recogniser).__name__ != way:
                 raise ValueError("it was evaluated in a way that there is no longer")
+            member.shape = replace(member.shape, since=saved.get(f"{number}/since", 0))
             self.members[name] = member
         self.intake.fields = {field.name: field.type for field in saved["fields"].schema}
         feed = self.feed = self._new_feed(self.members)

@@ -85,6 +85,14 @@ class ListCounting(Adding):
         if self.store.has_grown:
             needed = self.fast.first_needed(stream.first + len(stream.times))
             self.store.forget_before(min(needed, self._back.oldest))
+        if self.store.is_large:
+            self._thin(stream.first + len(stream.times))
+
+    def _thin(self, following: int) -> None:
+        """Keep what the way back needs, and what partial matches need by now."""
+        now, then = self.fast.needed(), self._back.needed(following)
+        if now is not None and then is not None:
+            self.store.keep_only(np.union1d(now, then))
 
     def _warn(self) -> None:
         if self.warns and self.listed > _MANY:

@@ -20,6 +20,7 @@ from ensue.engine.findings import Columns, Findings
 from ensue.engine.ordinals import ordinals
 from ensue.engine.refine import Refined
 from ensue.engine.stream import Stream, column_at
+from ensue.engine.ties import Numbering
 from ensue.engine.totals import EXACT_COUNTS, Summed, partition_columns, summed_rows
 from ensue.logic.build import SELECTED
 from ensue.logic.reference import Found, Row
@@ -46,6 +47,13 @@ class Shape:
     positions_only: bool
     exact: bool = False
     """Whether counts have any size."""
+    since: int = 0
+    """The first position that the query sees."""
+
+    @property
+    def numbering(self) -> Numbering:
+        """Which events ids number together."""
+        return Numbering(self.partition, self.since)
 
 
 class Match:
@@ -368,7 +376,7 @@ class Piece:
             if stream.tiebreak_path is not None:
                 column = column_at(stream.table, stream.tiebreak_path)
                 ties = column.take(pa.array(rows)).to_pylist()
-            numbers = ordinals(stream, rows, self.shape.partition).tolist()
+            numbers = ordinals(stream, rows, self.shape.numbering).tolist()
             names = zip(stream.times[rows].tolist(), map(plain, ties), numbers, strict=True)
             known.update(zip(new.tolist(), names, strict=True))
         return [known[position] for position in positions]

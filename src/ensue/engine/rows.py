@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ensue.engine.block import below, part
 from ensue.engine.intake import as_held
 from ensue.engine.stream import NAMES, Stream
+from ensue.engine.ties import Numbering, load_ties
 
 _TYPE, _STREAM = "type", "stream"
 
@@ -48,8 +50,10 @@ def save_rows(stream: Stream) -> dict[str, Any]:
         "times": stream.times.astype(np.int64, copy=False),
         "first": stream.first,
         "tiebreak": stream.tiebreak_path,
-        "partitions": list(stream.ordinals),
+        "numberings": tuple(tuple(each) for each in stream.ordinals),
     }
+    if stream.ties is not None:
+        saved |= below("ties", stream.ties.save())
     if stream.positions is not None:
         saved["positions"] = stream.positions
     for number, known in enumerate(stream.ordinals.values()):
@@ -61,9 +65,10 @@ def load_rows(saved: Mapping[str, Any], time_path: tuple[str, ...] | None) -> St
     """Read rows that were saved; ValueError where they cannot be."""
     extra, times = saved["extra"], saved["times"]
     positions = saved.get("positions")
+    # Blocks of version 1 number all events of the stream.
+    numberings = saved.get("numberings") or [(each,) for each in saved.get("partitions", ())]
     ordinals = {
-        partition: saved[f"ordinals/{number}"]
-        for number, partition in enumerate(saved["partitions"])
+        Numbering(*each): saved[f"ordinals/{number}"] for number, each in enumerate(numberings)
     }
     table = load_table(saved)
     per_row = [extra.column(_TYPE), *ordinals.values()]
@@ -85,4 +90,5 @@ def load_rows(saved: Mapping[str, Any], time_path: tuple[str, ...] | None) -> St
         saved["first"],
         positions,
         ordinals,
+        load_ties(part(saved, "ties")),
     )

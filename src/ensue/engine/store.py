@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,16 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
-from ensue.engine.ordinals import Partition, ordinals
+from ensue.engine.ordinals import count_last, ordinals
 from ensue.engine.rows import load_rows, save_rows
 from ensue.engine.stream import NAMES, Stream
+from ensue.engine.ties import Numbering, Ties
 from ensue.predicates.vectors import single_chunk
 
 _LARGE = 1 << 15
 """Stretches with more rows than this are left alone."""
 
-_MANY = 1 << 16
+_MANY = 1 << 13
 """Of so many rows, those that no partial match refers to are looked for."""
+
+_MANY_TIED = 1 << 10
+"""So many rows that share their time with rows that stay are worth being counted and dropped."""
 
 _FAN = 32
 """So many stretches of about one size are put together into one."""
@@ -30,15 +35,24 @@ class Store:
     """Stretches of the stream, the oldest dropped when nobody needs them.
 
     Events may come one by one, so small stretches are put together into larger ones; there are
-    never more than some dozens, whatever the window.
+    never more than some dozens, whatever the window. Of the events of a time some may be dropped
+    and others kept: ids of matches number them, so those that are gone are counted.
     """
 
     _stretches: list[Stream] = field(default_factory=list)
     _levels: list[int] = field(default_factory=list)
     """How often each stretch has been put together; negative: it is left alone."""
+    _ties: Ties | None = None
+    """How many events of the first time there were before those that are kept."""
     _kept: int = 0
     _added: int = 0
     _thinned: int = 0
+
+    @property
+    def following(self) -> int:
+        """The position after the last row that came."""
+        last = self._stretches[-1:]
+        return sum(each.first + len(each.times) for each in last)
 
     @property
     def newest(self) -> Stream:
@@ -79,7 +93,10 @@ class Store:
         every = tuple(self._stretches)
         if more and every and not len(every[-1].times):
             every = every[:-1]
-        return lambda: _joined((*every, *more))
+        ties = self._ties
+        if ties is None:
+            return lambda: _joined((*every, *more))
+        return lambda: replace(_joined((*every, *more)), ties=ties)
 
     def since(self, position: int) -> Stream:
         """Return all rows from a position on, of which none was thinned out."""
@@ -109,31 +126,38 @@ class Store:
         """Whether it is worth while to look for rows that nobody needs."""
         return len(self._stretches) > 1 and 4 * self._added >= self._kept
 
-    def keep_only(self, positions: np.ndarray, partitions: Iterable[Partition]) -> None:
-        """Keep, of all but the last events, those at some positions only."""
-        cut = self._cut(self._stretches[-1].first)
-        if not cut:
-            return
-        old = _joined(self._stretches[:cut])
-        rows = np.flatnonzero(np.isin(old.all_positions(), positions))
-        if 2 * len(rows) <= len(old.times):
-            numbers = {each: ordinals(old, rows, each) for each in partitions}
-            thinned = replace(old.take(rows), ordinals=numbers)
-            self._stretches[:cut], self._levels[:cut] = [thinned], [-1]
-            if not len(rows):
-                del self._stretches[0], self._levels[0]
+    def keep_only(
+        self, positions: np.ndarray, numberings: Iterable[Numbering] = (), *, last_too: bool = False
+    ) -> None:
+        """Keep the events at some positions only, and unless asked for all of the last stretch.
+
+        Where that would gain little, nothing is done, except that `last_too` always does it.
+        """
+        cut = len(self._stretches) - (0 if last_too else 1)
+        if cut > 0 and self.rows:
+            numberings = tuple(numberings)
+            old = self._with_ties(_joined(self._stretches[:cut]))
+            rows = np.flatnonzero(np.isin(old.all_positions(), positions))
+            if last_too or 2 * len(rows) <= len(old.times):
+                numbers = {each: ordinals(old, rows, each) for each in numberings}
+                thinned = replace(old.take(rows), ordinals=numbers, ties=None)
+                self._ties = self._ties_at(cut, numberings)
+                gone = not len(rows) and cut < len(self._stretches)
+                self._stretches[:cut] = [] if gone else [thinned]
+                self._levels[:cut] = [] if gone else [-1]
         self._kept, self._added = self.rows, 0
         self._thinned = self._kept
 
-    def keep_exactly(self, positions: np.ndarray, partitions: Iterable[Partition]) -> None:
-        """Keep the events at some positions only; none that comes has the time of one here."""
-        if self._stretches:
-            every = _joined(self._stretches)
-            rows = np.flatnonzero(np.isin(every.all_positions(), positions))
-            numbers = {each: ordinals(every, rows, each) for each in partitions}
-            self._stretches = [replace(every.take(rows), ordinals=numbers)]
-            self._levels, self._kept, self._added = [-1], len(rows), 0
-            self._thinned = self._kept
+    def trimmed(
+        self, first: int, needed: np.ndarray | None, numberings: Iterable[Numbering] = ()
+    ) -> Store:
+        """Return a store of the rows from a position on, or of those needed where they are few."""
+        numberings = tuple(numberings)
+        other = replace(self, _stretches=self._stretches[:], _levels=self._levels[:])
+        other.forget_before(first, numberings, exactly=True)
+        if needed is not None and 2 * len(np.unique(needed)) <= other.rows:
+            other.keep_only(needed, numberings, last_too=True)
+        return other
 
     def positions_from(self, first: int) -> np.ndarray:
         """Return the positions of all rows that are kept, from some position on."""
@@ -142,31 +166,79 @@ class Store:
 
     def save(self) -> dict[str, Any]:
         """Write down all rows that are kept."""
-        return {} if not self._stretches else save_rows(_joined(self._stretches))
+        return {} if not self._stretches else save_rows(self.view()())
 
     def load(self, saved: Mapping[str, Any], time_path: AttributePath | None) -> None:
         """Go on with rows that were saved."""
         if saved:
-            self._stretches, self._levels = [load_rows(saved, time_path)], [-1]
+            kept = load_rows(saved, time_path)
+            self._ties = kept.ties
+            self._stretches, self._levels = [replace(kept, ties=None)], [-1]
             self._kept = self._thinned = self.rows
 
-    def forget_before(self, position: int) -> None:
-        """Drop stretches that end before a position.
+    def forget_before(
+        self, position: int, numberings: Iterable[Numbering] = (), *, exactly: bool = False
+    ) -> None:
+        """Drop stretches that end before a position, or exactly the rows before it.
 
-        The cut is never between two events of one time: ids of matches count events of one time.
+        Where that leaves events of a time of which others are dropped, these are counted for the
+        numberings (see ordinals.py). That takes time, so it is done for many of them at once.
         """
-        cut = self._cut(position)
-        del self._stretches[:cut], self._levels[:cut]
+        if exactly:
+            self._split(position)
+        stretches, numberings = self._stretches, tuple(numberings)
+        ends = [each.first for each in stretches[1:]]
+        cut = bisect_right(ends, position)
+        if numberings and not exactly:
+            clean = cut
+            while clean and self._shares_time(clean):
+                clean -= 1
+            tied = sum(len(each.times) for each in stretches[clean:cut])
+            if tied < max(_MANY_TIED, 0 if self._ties is None else self._ties.size):
+                cut = clean
+        if cut:
+            self._ties = self._ties_at(cut, numberings)
+            del stretches[:cut], self._levels[:cut]
         self._kept, self._added = self.rows, 0
 
-    def _cut(self, position: int) -> int:
-        """Return how many stretches end before a position and share no time with the next."""
-        stretches = self._stretches
-        for cut in range(len(stretches) - 1, 0, -1):
-            before, after = stretches[cut - 1], stretches[cut]
-            if after.first <= position and before.times[-1] != after.times[0]:
-                return cut
-        return 0
+    def _split(self, position: int) -> None:
+        """Make a stretch begin at a position, or an empty last one where all lie before it."""
+        for number, each in enumerate(self._stretches):
+            last = number == len(self._stretches) - 1
+            row = int(np.searchsorted(each.all_positions(), position))
+            if row and (row < len(each.times) or last):
+                parts = [each.slice(0, row), each.slice(row, len(each.times))]
+                parts[1] = replace(parts[1], first=max(position, each.first))
+                self._stretches[number : number + 1] = parts
+                self._levels[number : number + 1] = [-1, -1]
+                return
+
+    def _shares_time(self, cut: int) -> bool:
+        """Tell whether there are, or may come, events of one time on both sides of a cut."""
+        last, following = self._time(cut - 1, -1), self._time(cut, 0)
+        return following is None or last == following
+
+    def _time(self, number: int, row: int) -> int | None:
+        """Return the time of a row of a stretch, if there is one."""
+        times = self._stretches[number].times if number < len(self._stretches) else ()
+        return int(times[row]) if len(times) else None
+
+    def _ties_at(self, cut: int, numberings: Sequence[Numbering]) -> Ties | None:
+        """Count the events before a cut that may have the time of others after it."""
+        if not numberings:
+            return None
+        ties, last, following = self._ties, self._time(cut - 1, -1), self._time(cut, 0)
+        if last is None or not self._shares_time(cut):
+            return ties if ties is not None and following in (None, ties.time) else None
+        begin = cut - 1
+        while begin and self._time(begin - 1, -1) == last:
+            begin -= 1
+        old = self._with_ties(_joined(self._stretches[begin:cut]))
+        position = int(old.all_positions()[-1]) + 1
+        return count_last(old, max(position, ties.position if ties else 0), numberings)
+
+    def _with_ties(self, stream: Stream) -> Stream:
+        return stream if self._ties is None else replace(stream, ties=self._ties)
 
 
 def _compact(stream: Stream) -> Stream:
@@ -190,8 +262,8 @@ def _joined(every: Sequence[Stream]) -> Stream:
         times=np.concatenate([each.times for each in every]),
         positions=_positions(every),
         ordinals={
-            partition: np.concatenate([_known(each, partition) for each in every])
-            for partition in dict.fromkeys(p for each in every for p in each.ordinals)
+            numbering: np.concatenate([_known(each, numbering) for each in every])
+            for numbering in dict.fromkeys(n for each in every for n in each.ordinals)
         },
     )
 
@@ -223,6 +295,6 @@ def _positions(every: Sequence[Stream]) -> np.ndarray | None:
     return np.concatenate([each.all_positions() for each in every])
 
 
-def _known(stretch: Stream, partition: Partition) -> np.ndarray:
-    known = stretch.ordinals.get(partition)
+def _known(stretch: Stream, numbering: Numbering) -> np.ndarray:
+    known = stretch.ordinals.get(numbering)
     return np.full(len(stretch.times), -1, np.int64) if known is None else known

@@ -17,6 +17,7 @@ from ensue.analysis.context import nearest
 from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
 from ensue.analysis.types import Type, from_arrow, joined
 from ensue.engine.convert import arrow_type
+from ensue.engine.ties import Numbering, Ties
 from ensue.errors import EventError
 from ensue.io.events import open_events
 from ensue.io.rejected import Reject, Rejected
@@ -44,9 +45,10 @@ class Stream:
     """The position of the first row."""
     positions: np.ndarray | None = None
     """The position of every row, where they do not follow one another."""
-    ordinals: Mapping[tuple[AttributePath, ...], np.ndarray] = field(default_factory=dict)
-    """By partition, the ordinals (see ordinals.py) of rows whose neighbours may be missing; -1
-    for the others."""
+    ordinals: Mapping[Numbering, np.ndarray] = field(default_factory=dict)
+    """The ordinals (see ordinals.py) of rows whose neighbours may be missing; -1 for the others."""
+    ties: Ties | None = None
+    """How many events of one time came before a position, of which rows may be missing."""
 
     def rows_at(self, positions: np.ndarray) -> np.ndarray:
         """Return where the rows at some positions stand in the table."""
@@ -82,7 +84,7 @@ class Stream:
             streams=None if self.streams is None else self.streams.take(chosen),
             times=self.times[rows],
             positions=self.all_positions()[rows],
-            ordinals={partition: known[rows] for partition, known in self.ordinals.items()},
+            ordinals={each: known[rows] for each, known in self.ordinals.items()},
         )
 
     def slice(self, begin: int, end: int) -> Stream:
@@ -97,7 +99,7 @@ class Stream:
             times=self.times[begin:end],
             first=self.first + begin,
             positions=None if self.positions is None else self.positions[begin:end],
-            ordinals={partition: known[begin:end] for partition, known in self.ordinals.items()},
+            ordinals={each: known[begin:end] for each, known in self.ordinals.items()},
         )
 
     @cached_property

@@ -32,6 +32,8 @@ class WayBack:
     oldest: int = 0
     """The first event that a match which the state may come to may refer to."""
     _saved: dict[str, Any] | None = None
+    _needed: np.ndarray | None = None
+    """All of these events, where they are known."""
     _position: int | None = None
     """The first event that was read since; None: there is none."""
     _left: int = _LEAST
@@ -50,6 +52,13 @@ class WayBack:
         if self._left <= 0:
             self.mark(fast.save())
             self.oldest = fast.first_needed(stream.first + len(stream.times))
+            self._needed = fast.needed()
+
+    def needed(self, following: int) -> np.ndarray | None:
+        """Return all events that it takes to go back, before one that follows; None: not known."""
+        if self._needed is None or self._position is None:
+            return self._needed
+        return np.union1d(self._needed, np.arange(self._position, following))
 
     def mark(self, saved: Mapping[str, Any]) -> None:
         """Know the state that an evaluation is in now."""

@@ -17,6 +17,7 @@ from ensue.engine.piece import Piece
 from ensue.engine.recogniser import Outcome, Recogniser
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream, column_at, repeated, times_of
+from ensue.engine.ties import Numbering
 from ensue.errors import EventError
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
@@ -66,8 +67,8 @@ class Lane:
         return self.members[0].program
 
     @property
-    def _partitions(self) -> list[tuple[AttributePath, ...]]:
-        return list(dict.fromkeys(each.program.shape.partition for each in self.members))
+    def _numberings(self) -> list[Numbering]:
+        return list(dict.fromkeys(each.program.shape.numbering for each in self.members))
 
     def push(self, table: pa.Table) -> Found:
         """Read events and give what they complete."""
@@ -114,12 +115,14 @@ class Lane:
         """Let go of rows that no partial match needs any more."""
         every = [each.recogniser for each in self.members]
         if self._store.has_grown:
-            self._store.forget_before(min(each.first_needed(self._next) for each in every))
+            self._store.forget_before(
+                min(each.first_needed(self._next) for each in every), self._numberings
+            )
         if self._store.is_large:
             found = [each.needed() for each in every]
             needed = [each for each in found if each is not None]
             if len(needed) == len(found):
-                self._store.keep_only(np.concatenate(needed), self._partitions)
+                self._store.keep_only(np.concatenate(needed), self._numberings)
 
     def _stream(self, table: pa.Table) -> Stream:
         program = self._program
@@ -152,9 +155,9 @@ class Lane:
         saved: dict[str, Any] = {"next": self._next, "latest": self._latest}
         for number, member in enumerate(self.members):
             saved |= below(str(number), member.recogniser.save())
-        # After the queries, which may have let go of something. Later events are later in time.
+        # After the queries, which may have let go of something.
         needed = [self._needed(each.recogniser) for each in self.members]
-        self._store.keep_exactly(np.concatenate(needed), self._partitions)
+        self._store.keep_only(np.concatenate(needed), self._numberings, last_too=True)
         return saved | below("store", self._store.save())
 
     def _needed(self, recogniser: Recogniser) -> np.ndarray:

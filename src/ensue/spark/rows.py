@@ -163,7 +163,7 @@ class Namer:
         ties: Sequence[Any] = [None] * len(rows)
         if stream.tiebreak_path is not None:
             ties = column_at(stream.table, stream.tiebreak_path).take(pa.array(rows)).to_pylist()
-        numbers = ordinals(stream, rows, self.piece.shape.partition).tolist()
+        numbers = ordinals(stream, rows, self.piece.shape.numbering).tolist()
         told = zip(stream.times[rows].tolist(), map(plain, ties), numbers, strict=True)
         self._names.update(zip(new.tolist(), map(json.dumps, told), strict=True))
 
