@@ -24,9 +24,15 @@ from tests.strategies import Language
 FEW = MANY // 16
 
 
-def tied(rows: list[dict[str, Any]], coarse: int) -> list[dict[str, Any]]:
-    """Give events a coarser time: all of them one, in the end."""
-    return [{**row, "ts": row["ts"] // coarse} for row in rows]
+def tied(data: st.DataObject, rows: list[dict[str, Any]], coarse: int) -> list[dict[str, Any]]:
+    """Give events a coarser time, all of them one in the end, and let others come before them."""
+    before = (
+        data.draw(st.lists(st.sampled_from(rows), max_size=4), label="events before")
+        if rows
+        else []
+    )
+    before = [{**row, "type": "C", "ts": rows[0]["ts"]} for row in before]
+    return [{**row, "ts": row["ts"] // coarse} for row in (*before, *rows)]
 
 
 def dropping_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -57,7 +63,7 @@ def test_tied_events_bit_by_bit_and_resumed_eq_whole(
     ready = compiled(pair.query)
     if ready is None or not pair.rows:
         return
-    rows = tied(pair.rows, coarse)
+    rows = tied(data, pair.rows, coarse)
     options: dict[str, Any] = {"time": "ts", "tiebreak": tiebreak}
     expected = described(ready.run(table(rows), **options))
     event(f"matches: {bool(expected)}")
@@ -80,7 +86,7 @@ def test_tied_events_of_many_queries_eq_each_alone(
 ) -> None:
     queries = {"one": compiled(one.query), "other": compiled(other.query)}
     ready = {name: each for name, each in queries.items() if each is not None}
-    rows = tied(one.rows or other.rows, coarse)
+    rows = tied(data, one.rows or other.rows, coarse)
     if not ready or not rows:
         return
     pieces = cut_small(data, rows)
@@ -123,7 +129,7 @@ TOTALS = (
 def test_tied_totals_bit_by_bit_and_resumed_eq_whole(
     pair: Pair, text: str, coarse: int, data: st.DataObject
 ) -> None:
-    query, rows = ensue.compile(text), tied(pair.rows, coarse)
+    query, rows = ensue.compile(text), tied(data, pair.rows, coarse)
     if not rows:
         return
     options: dict[str, Any] = {"time": "ts", "time_unit": "s"}
