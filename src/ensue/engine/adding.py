@@ -95,5 +95,6 @@ class Adding(ABC):
 
     def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
         """Go on from what was saved."""
-        self.fast.load(part(saved, "fast"), kept)
         self.store.load(part(saved, "store"), self.fast.bound.clock.column)
+        # What partial matches refer to is kept here, not with the rows that results show.
+        self.fast.load(part(saved, "fast"), self.store.view()())
