@@ -236,8 +236,12 @@ def streams_for(
     wanted = draw(witnesses(formula))[:longest]
     others = (2, 1, 3) if partition else (1, 0, 2)
     for _ in range(min(draw(st.sampled_from(others)), longest + bool(partition) - len(wanted))):
-        ends = st.sampled_from((0, len(wanted)))
-        place = draw(st.one_of(st.integers(0, len(wanted)), *(() if partition else (ends,))))
+        places = st.integers(0, len(wanted))
+        if partition and len(wanted) > 1:
+            places = st.one_of(st.integers(1, len(wanted) - 1), places)
+        elif not partition:
+            places = st.one_of(st.sampled_from((0, len(wanted))), places)
+        place = draw(places)
         other = Wanted(draw(st.sampled_from(TYPES)), frozenset(), between=True)
         wanted.insert(place, other)
     key = {"k": draw(st.sampled_from(KEYS[:2])), "v": draw(st.integers(0, 3))}

@@ -165,11 +165,19 @@ def _parameters(case: Case) -> dict[str, Any]:
     return {name: value for name, value in PARAMETERS.items() if f"${name}" in case.text}
 
 
-SOME = st.frozensets(st.sampled_from(list(FEATURES)), min_size=2, max_size=4)
+ANY_FEATURES = st.frozensets(st.sampled_from(list(FEATURES)), min_size=2, max_size=4)
+# What asks for neighbours in a partition, beside what is done as matches are listed.
+IN_PARTITIONS = st.tuples(
+    st.sampled_from(
+        ("SELECT STRICT", "STRICT( )", ":", ":+", "START( )", "UNLESS", "WITHIN EVENTS")
+    ),
+    st.sampled_from(("FILTER on an aggregate", "computed column", "condition between events")),
+    st.sampled_from(("PROJECT", "SELECT x", "NEXT( )", "MAX( )", "count(*)", "positions")),
+).map(lambda wished: frozenset((*wished, "PARTITION BY")))
 
 
 @settings(max_examples=MANY // 4)
-@given(SOME.flatmap(wide_cases))
+@given(st.one_of(ANY_FEATURES, IN_PARTITIONS).flatmap(wide_cases))
 def test_any_features_together_eq_reference(case: Case) -> None:
     if case.legal and case.rows:
         agree(case)
