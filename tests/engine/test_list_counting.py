@@ -119,17 +119,14 @@ def test_totals_of_computed_events() -> None:
     assert row.values == {"n": 7, "k": 12, "top": 3}
 
 
-@pytest.mark.parametrize(("words", "counts"), [("A Bp Cq D", []), ("A Bq Cp D", [1])])
-@pytest.mark.parametrize("cut", [1, 2, 3])
-def test_what_must_not_happen_is_remembered_by_snapshots(
-    words: str, counts: list[int], cut: int
-) -> None:
+@pytest.mark.parametrize(("words", "counts"), [("A Bp E Cq D", []), ("A Bq E Cp D", [1])])
+def test_what_must_not_happen_is_remembered_by_snapshots(words: str, counts: list[int]) -> None:
     """A string in its order is compared as matches are listed, with an event from before."""
     query = ensue.compile(
         "SELECT count(*) AS n FROM S WHERE (A ; D) UNLESS (B AS b ; C AS c FILTER b.k < c.k)"
     )
-    session = query.open()
-    session.push(stream(words)[:cut])
-    session = query.resume(session.snapshot())
-    found = session.push(stream(words)[cut:])
-    assert [row["n"] for row in found] == counts
+    session, found = query.open(), []
+    for event in stream(words):
+        found += [row["n"] for row in session.push(event)]
+        session = query.resume(session.snapshot())
+    assert found == counts
