@@ -134,7 +134,7 @@ def test_a_column_that_had_no_value_yet_gets_its_type_later() -> None:
     ],
 )
 def test_another_type_later_is_an_error_that_names_column_and_row(bad: Any, told: str) -> None:
-    session = opened("SELECT * FROM S WHERE A AS x ; B")
+    session = opened("SELECT * FROM S WHERE A AS x ; B AS y FILTER x.v <= y.v AND x[n.x > 0]")
     session.push([{"type": "A", "v": 1, "n": {"x": 1}}])
     with pytest.raises(ensue.EventError, match=told):
         session.push(bad)
@@ -218,7 +218,7 @@ def test_bad_rows_go_aside_with_their_reasons() -> None:
 
 
 def test_bad_rows_of_a_table_go_aside() -> None:
-    session = opened("SELECT * FROM S WHERE A AS x", on_error="aside")
+    session = opened("SELECT * FROM S WHERE A AS x ; A AS y FILTER x.v < y.v", on_error="aside")
     session.push(pa.table({"type": ["A"], "v": [1]}))
     assert session.push(pa.table({"type": ["A", "A"], "v": [2.0, 2.5]})).count == 1
     assert [each.event for each in session.aside] == [{"type": "A", "v": 2.5}]

@@ -68,8 +68,10 @@ OPEN = Schema()
 """Nothing is known."""
 
 
-def from_python(schema: object) -> Schema:
+def from_python(schema: object, *, partial: bool = False) -> Schema:
     """Read what `schema=` was given: {attribute: type}, {event: {attribute: type}}, or Arrow's.
+
+    A `partial` one says nothing of the attributes that it does not name.
 
     >>> from_python({"SELL": {"price": "double"}}).type_of(("price",), {"SELL"})
     <Type.DOUBLE: 'double'>
@@ -81,8 +83,8 @@ def from_python(schema: object) -> Schema:
     if isinstance(schema, Mapping):
         if schema and all(isinstance(value, Mapping) for value in schema.values()):
             events = {str(name): _attributes_of(value) for name, value in schema.items()}
-            return Schema({}, events, closed=True)
-        return Schema(_attributes_of(schema), closed=True)
+            return Schema({}, events, closed=not partial)
+        return Schema(_attributes_of(schema), closed=not partial)
     if type(schema).__module__.startswith("pyarrow"):
         return from_arrow_schema(_as_arrow(schema))
     raise TypeError(

@@ -15,10 +15,11 @@ from ensue.engine.columns import columns_read
 from ensue.engine.intake import Intake
 from ensue.engine.program import bind_to, shape_of
 from ensue.engine.query import Query
-from ensue.engine.stream import column_at, declared_columns, path_of
+from ensue.engine.stream import column_at, path_of
+from ensue.engine.text_options import text_options
 from ensue.errors import EventError
 from ensue.io.ahead import ahead
-from ensue.io.columns import Cut, Locate, Position, Reader, TextOptions
+from ensue.io.columns import Cut, Locate, Position, Reader
 from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
 from ensue.io.follow import Wait
@@ -58,6 +59,7 @@ class Events:
         self,
         paths: Mapping[str, Sequence[str]],
         query: Query,
+        read: ReadOptions,
         start: Position | None = None,
         wait: Wait | None = None,
         *,
@@ -66,7 +68,7 @@ class Events:
         self._wait = wait
         self._pipe = any(STDIN in files for files in paths.values())
         self.files = {} if self._pipe else {name: _files(each) for name, each in paths.items()}
-        options = TextOptions(declared_columns(query.schema), collect)
+        options = text_options([query], read, collect=collect)
         self._start = start or {}
         self._readers: dict[str, Reader] = {}
         for name in paths:
@@ -82,6 +84,7 @@ class Events:
     def needs(self, query: Query, options: ReadOptions, positions_only: bool, shown: bool) -> Needs:
         """Bind a query to all the columns that there are, and tell what it needs of them."""
         intake = Intake([word.text for word in query.tree.sources], options, query.schema)
+        intake.text = text_options([query], options)
         nothing = {name: _source(each, None) for name, each in self._readers.items()}
         loaded = intake.read(nothing.get("", nothing)).loaded
         if not loaded.table.num_columns:

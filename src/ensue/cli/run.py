@@ -271,6 +271,7 @@ seconds=120.0))
 
 def _compile(source: Source, given: list[str], schema: Path | None) -> Query:
     """Compile a query and show its warnings."""
+    from ensue.analysis.schema import from_python
     from ensue.cli.inputs import read_parameters, read_schema, refuse_unknown_parameters
     from ensue.engine.query import compile
     from ensue.errors import CeqlWarning
@@ -279,7 +280,8 @@ def _compile(source: Source, given: list[str], schema: Path | None) -> Query:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CeqlWarning)
         try:
-            known = None if schema is None else read_schema(schema)
+            # The events have other attributes too, and these are looked for when they are there.
+            known = None if schema is None else from_python(read_schema(schema), partial=True)
             query = compile(source.text, known, params, name=source.name)
         except TypeError as error:
             raise UsageError(f"--schema {schema}: {error}") from error

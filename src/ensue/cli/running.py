@@ -88,7 +88,8 @@ def _start(
 
     start = None if before is None else before.position
     collect = plan.rejected is not None
-    events = Events(paths, query, start, wait if plan.follow else None, collect=collect)
+    read = chosen(ReadOptions, options)
+    events = Events(paths, query, read, start, wait if plan.follow else None, collect=collect)
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before, events.files, follow=plan.follow)
     on_error: OnError = "collect" if collect else "raise"
@@ -98,7 +99,6 @@ def _start(
         else query.resume(before.session, on_error=on_error, **_limits(options))
     )
     rows = 0 if before is None else before.rows
-    read = chosen(ReadOptions, options)
     positions_only = chosen(ResultOptions, options).positions_only
     needs = events.needs(query, read, positions_only, plan.show_events)
     with (

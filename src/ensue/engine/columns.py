@@ -35,6 +35,24 @@ def columns_read(
     return frozenset(names)
 
 
+def columns_kept(bound: BoundQuery, options: ReadOptions) -> frozenset[str]:
+    """Name the columns whose values are kept by their type: in registers, totals and the order."""
+    names = {path[0] for path in _kept_paths(bound)}
+    names |= {each.partition(".")[0] for each in (options.time, options.tiebreak) if each}
+    return frozenset(names)
+
+
+def _kept_paths(bound: BoundQuery) -> Iterator[Path]:
+    if bound.clock.column is not None:
+        yield bound.clock.column
+    for condition in bound.conditions.values():
+        yield from _between_events(condition)
+    if bound.totals is not None:
+        for column in bound.totals.columns:
+            if column.path is not None:
+                yield column.path
+
+
 def _paths(bound: BoundQuery) -> Iterator[Path]:
     yield from bound.partition
     if bound.clock.column is not None:
@@ -48,6 +66,15 @@ def _paths(bound: BoundQuery) -> Iterator[Path]:
     for column in columns:
         if column.path is not None:
             yield column.path
+
+
+def _between_events(condition: Condition) -> Iterator[Path]:
+    """Return the paths that conditions between events compare."""
+    if isinstance(condition, AllOf | AnyOf):
+        for part in condition.conditions:
+            yield from _between_events(part)
+    elif not isinstance(condition, Each):
+        yield from _of_condition(condition)
 
 
 def _of_condition(condition: Condition) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from ensue.engine.stream import (
     types_of,
 )
 from ensue.errors import EventError
+from ensue.io.columns import TextOptions
 from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
@@ -71,8 +72,17 @@ class Intake:
     fields: Fields = field(default_factory=dict)
     _same: pa.Schema = field(default_factory=lambda: pa.schema([]))
     """The columns of the last batch, where nothing had to be done about them."""
+    text: TextOptions | None = None
+    """How events without types of their own are read; None: by the declared types alone."""
+    kept: frozenset[str] = frozenset()
+    """Columns whose values are kept by their type, in registers and totals. Integers in the others
+    become doubles when the first double comes."""
     _rows: UsualRows | None = None
     _rows_of: Fields | None = None
+
+    @property
+    def _text(self) -> TextOptions:
+        return self.text or TextOptions(declared_columns(self.declared), self.lenient)
 
     def read(self, events: object) -> Read:
         """Read events, a single one, or {stream: events}; nothing changes until `keep`."""
@@ -113,7 +123,7 @@ class Intake:
     def _batches(self, events: object) -> Iterator[Read]:
         aside: list[Rejected] = []
         reject = aside.append if self.lenient else None
-        source = open_events(events, types=declared_columns(self.declared), reject=reject)
+        source = open_events(events, options=self._text, reject=reject)
         none = True
         for batch in source.batches:
             none = False
@@ -136,19 +146,17 @@ class Intake:
         """Tell {stream: events} from a single event that is a dict."""
         if not isinstance(events, Mapping):
             return None
-        several = [
-            each for each in events.values() if type(each) not in _SCALARS and _is_several(each)
-        ]
-        named = bool(events) and all(name in self.sources for name in events)
-        if not several and not (named and all(isinstance(e, Mapping) for e in events.values())):
-            return None
+        several = [type(each) not in _SCALARS and _is_several(each) for each in events.values()]
         unknown = [name for name in events if name not in self.sources]
         if unknown:
+            if not several or not all(several):
+                return None  # an event, some of whose attributes may be lists
             raise EventError(
                 f"the stream '{unknown[0]}' is not among the streams of FROM; FROM has "
                 f"{', '.join(self.sources)}"
             )
-        return events
+        records = bool(events) and all(isinstance(each, Mapping) for each in events.values())
+        return events if any(several) or records else None
 
     def merge(self, events: Mapping[str, object]) -> Read:
         """Read several streams, in the order of FROM."""
@@ -180,7 +188,7 @@ class Intake:
     def _table(
         self, events: object, stream: str | None, aside: list[Rejected]
     ) -> tuple[pa.Table, bool, _Rows]:
-        columns = declared_columns(self.declared)
+        columns = self._text
         reject = aside.append if self.lenient else None
         if not self.lenient or _is_columnar(events) or not isinstance(events, Iterable):
             return *read_table(events, stream, columns, reject), None
@@ -212,7 +220,13 @@ class Intake:
             array = table.column(column.name)
             held = fields.get(column.name)
             if held is not None and not pa.types.is_null(held) and held != column.type:
-                array = _converted(array, held, column.name, bad, stop=not self.lenient)
+                kinds = kind_of_type(held), kind_of_type(column.type)
+                if kinds == ("int", "double") and column.name not in self.kept:
+                    held = column.type
+                elif self._text.is_used(column.name) or not {"list", "record"} & set(kinds):
+                    array = _converted(array, held, column.name, bad, stop=not self.lenient)
+                else:
+                    array = _converted(array, held, column.name, {}, stop=False)
             fields[column.name] = _wider(held, array.type)
             arrays.append(array)
         conformed = pa.Table.from_arrays(arrays, names=table.column_names)
@@ -251,7 +265,11 @@ def _is_columnar(events: object) -> bool:
 
 
 def _without_bad_rows(
-    rows: list[object], first: int, stream: str | None, columns: Fields, aside: list[Rejected]
+    rows: list[object],
+    first: int,
+    stream: str | None,
+    columns: TextOptions,
+    aside: list[Rejected],
 ) -> tuple[pa.Table, np.ndarray]:
     """Read rows; reject each that does not go with those before it; return the others' numbers."""
     numbers = np.arange(first, first + len(rows))
@@ -267,9 +285,11 @@ def _without_bad_rows(
 
 
 def _wider(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:
-    """Return the type of a column from now on: structs may get new fields."""
+    """Return the type of a column from now on: structs may get new fields, lists their items."""
     if held is None or pa.types.is_null(held):
         return found
+    if pa.types.is_list(held) and pa.types.is_list(found):
+        return pa.list_(_wider(held.value_type, found.value_type))
     if not pa.types.is_struct(held) or not pa.types.is_struct(found):
         return held
     fields = {field.name: field.type for field in held}
@@ -284,6 +304,8 @@ def _converted(
     """Convert a column to the type it has had, where nothing is lost."""
     if pa.types.is_struct(held) and pa.types.is_struct(column.type):
         return _converted_struct(column, held, name, bad, stop=stop)
+    if pa.types.is_list(held) and pa.types.is_null(held.value_type):
+        return column if pa.types.is_list(column.type) else column.cast(held)
     kinds = kind_of_type(column.type), kind_of_type(held)
     if kinds[0] == kinds[1] or kinds[0] == "null" or kinds in _LOSSLESS:
         try:

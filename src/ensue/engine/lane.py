@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.engine.block import below, part
+from ensue.engine.columns import columns_kept
 from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Fast, Sharing
 from ensue.engine.feed import Checked, Feed
@@ -25,6 +26,7 @@ from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Stream, column_at
+from ensue.engine.text_options import text_options
 from ensue.engine.ties import Numbering
 from ensue.engine.unseen import Occurrences, Silence, silences
 from ensue.errors import BudgetError
@@ -128,6 +130,12 @@ class Lane:
         one = next(iter(self.queries.values()))
         sources = [word.text for word in one.tree.sources]
         self.intake = Intake(sources, self.options, one.schema, self.lenient)
+        self._tell_intake()
+
+    def _tell_intake(self) -> None:
+        """Let events be read as the queries need them."""
+        queries = self.queries.values()
+        self.intake.text = text_options(queries, self.options, collect=self.lenient)
 
     def prepare(self, events: object, first_row: int = 0) -> Prepared:
         """Read and check a push; nothing changes."""
@@ -156,6 +164,7 @@ class Lane:
         if by_definition:
             manner = replace(manner, by_definition=True)
         bound = bind_to(query, loaded, self.options)
+        self.intake.kept |= columns_kept(bound, self.options)
         tally = Tally()
         return Member(
             query,
@@ -347,6 +356,7 @@ class Lane:
             self.occurrences.want(member.required)
             self.members[name] = member
         self.queries[name] = query
+        self._tell_intake()
         self._union = None
 
     @property

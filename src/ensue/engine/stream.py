@@ -19,6 +19,7 @@ from ensue.analysis.types import Type, from_arrow, joined
 from ensue.engine.convert import arrow_type
 from ensue.engine.ties import Numbering, Ties
 from ensue.errors import EventError
+from ensue.io.columns import TextOptions
 from ensue.io.events import open_events
 from ensue.io.rejected import Reject, Rejected
 from ensue.options import ReadOptions
@@ -160,11 +161,11 @@ def declared_columns(declared: Schema) -> dict[str, pa.DataType]:
 def read_table(
     events: object,
     stream: str | None,
-    columns: Mapping[str, pa.DataType],
+    options: TextOptions,
     reject: Reject | None = None,
 ) -> tuple[pa.Table, bool]:
     """Read events into a table; tell whether their format fixes the columns."""
-    source = open_events(events, stream=stream, types=columns, reject=reject)
+    source = open_events(events, stream=stream, options=options, reject=reject)
     batches = [pa.Table.from_batches([batch]) for batch in source.batches]
     if not batches:
         return source.schema.empty_table(), source.closed
@@ -177,7 +178,9 @@ def read_once(events: object) -> object:
         return {name: read_once(each) for name, each in events.items()}
     if isinstance(events, Iterator):
         return list(events)
-    return read_table(events, None, {})[0] if hasattr(events, "read_next_batch") else events
+    return (
+        read_table(events, None, TextOptions())[0] if hasattr(events, "read_next_batch") else events
+    )
 
 
 _INT64 = pa.int64()
@@ -270,4 +273,4 @@ def check_declared(declared: Schema, loaded: Loaded) -> Schema:
     for attributes in everything[1:]:
         for path in attributes:
             common.pop(path, None)
-    return Schema(common, declared.events, closed=True)
+    return Schema(common, declared.events, closed=loaded.closed)

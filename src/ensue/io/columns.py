@@ -27,6 +27,19 @@ class TextOptions:
     """Declared types of columns."""
     collect: bool = False
     """Reject what cannot be read, and read on, instead of stopping."""
+    used: frozenset[str] | None = None
+    """Columns whose values matter; others are only shown, and mixed types there are no error. None:
+    all of them."""
+    strings: frozenset[str] = frozenset()
+    """Columns that are compared with strings, which stay what they are."""
+
+    def is_used(self, name: str) -> bool:
+        """Tell whether the values of a column matter."""
+        return self.used is None or name in self.used
+
+    def finds_times(self, name: str) -> bool:
+        """Tell whether texts of a column that look like times become times."""
+        return self.used is not None and name in self.used and name not in self.strings
 
 
 Locate = Callable[[int], tuple[str, int | None]]

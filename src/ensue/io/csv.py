@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, Literal
 
 import pyarrow as pa
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
@@ -85,7 +86,7 @@ class _Reading:
 
     text: Text
     options: TextOptions
-    columns: Types
+    columns: dict[str, pa.DataType]
     settled: dict[str, pa.DataType]
     lines: int
     """How many lines of the text come before."""
@@ -135,9 +136,40 @@ class _Reading:
         wanted: list[str] | None,
         unsure: dict[str, int],
     ) -> pa.RecordBatch:
-        batch = _parsed(text, data, self.columns, names, wanted)
+        try:
+            batch = _parsed(text, data, self.columns, names, wanted)
+        except EventError:
+            if not self._widen(data, names, wanted, unsure):
+                raise
+            batch = _parsed(text, data, self.columns, names, wanted)
         refuse_long_integers(batch, unsure, data, text)
         return self._settle(batch, text)
+
+    def _widen(
+        self,
+        data: bytes,
+        names: list[str] | None,
+        wanted: list[str] | None,
+        unsure: dict[str, int],
+    ) -> bool:
+        """Let columns of integers become doubles, where doubles are all that keeps them from it."""
+        whole = {
+            name: at
+            for at, (name, arrow) in enumerate(self.columns.items())
+            if arrow == pa.int64() and name not in self.options.types
+            if wanted is None or name in wanted
+        }
+        doubles = {name: pa.float64() if name in whole else a for name, a in self.columns.items()}
+        try:
+            batch = _parsed(Text.nameless(self.text.name), data, doubles, names, wanted)
+        except EventError:
+            return False
+        for name, at in whole.items():
+            column = batch.column(name)
+            if not compute.all(compute.equal(compute.floor(column), column)).as_py():
+                self.columns[name] = pa.float64()
+                unsure[name] = at
+        return True
 
     def _collected(
         self, data: bytes, before: int, wanted: list[str] | None, unsure: dict[str, int]

@@ -1,7 +1,8 @@
-"""Read text as the declared timestamp, date or decimal, which JSON has no other way to say."""
+"""Read text as timestamps, dates and decimals, which JSON has no other way to say."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -44,3 +45,48 @@ def _parsed(
                 problem = f"{show(value)} is not written like {example}"
                 raise place.error(index, problem) from error
     return parsed
+
+
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d(?P<time>[T ]\d\d:\d\d(:\d\d(?P<fraction>\.\d{1,9})?)?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d)?)?"
+)
+
+
+def times_in(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any] | None:
+    """Return ISO times or dates as such; None where the column has others.
+
+    The first text decides; once it is a time, all of the column are.
+    """
+    if pa.types.is_null(known):
+        first = next((each for each in values if each is not None), None)
+        found = _TIME.fullmatch(first) if isinstance(first, str) else None
+        if found is None:
+            return None
+        unit: Any = "us" if found["fraction"] is None else "ns"
+        known = pa.timestamp(unit, "UTC" if found["zone"] else None)
+        if found["time"] is None:
+            known = pa.date32()
+    if not (pa.types.is_timestamp(known) or pa.types.is_date(known)):
+        return None
+    if not all(isinstance(each, str | None) for each in values):
+        return None
+    try:
+        return pa.array(values, pa.string()).cast(known)
+    except pa.ArrowInvalid as error:
+        for index, value in enumerate(values):
+            try:
+                pa.scalar(value, pa.string()).cast(known)
+            except pa.ArrowInvalid:
+                problem = (
+                    f"{show(value)} is not a {_name(known)}, as the column is since its first "
+                    "value; declare it as string"
+                )
+                raise place.error(index, problem) from error
+        raise
+
+
+def _name(known: pa.DataType) -> str:
+    if isinstance(known, pa.TimestampType):
+        return "time with a zone" if known.tz else "time without a zone"
+    return "date"

@@ -7,8 +7,9 @@ lost.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
@@ -17,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import Types
-from ensue.io.declared import as_declared
+from ensue.io.columns import TextOptions, Types
+from ensue.io.declared import as_declared, times_in
 from ensue.io.kinds import (
     ARROW_TYPES,
     KNOWN_KINDS,
@@ -56,20 +57,85 @@ def chunks_of_rows(rows: Iterable[object], size: int, of_stream: str) -> Iterato
         start += len(chunk)
 
 
-def batches_of_chunks(chunks: Iterable[Chunk], types: Types) -> Iterator[pa.RecordBatch]:
+def batches_of_chunks(chunks: Iterable[Chunk], options: TextOptions) -> Iterator[pa.RecordBatch]:
     """Turn each chunk of rows into a batch that fits the ones before."""
     known: Iterable[pa.Field[Any]] = ()
     for rows, place in chunks:
-        batch = batch_of_rows(rows, known, place, types)
+        batch = batch_of_rows(rows, known, place, options)
         known = batch.schema
         yield batch
 
 
 def batch_of_rows(
-    rows: list[Any], known: Iterable[pa.Field[Any]], place: Place, types: Types
+    rows: list[Any],
+    known: Iterable[pa.Field[Any]],
+    place: Place,
+    options: TextOptions,
+    *,
+    times: bool = False,
 ) -> pa.RecordBatch:
-    """Turn rows into a batch: the known columns with their types first, then new ones."""
-    return pa.RecordBatch.from_struct_array(_record(rows, known, place, types))
+    """Turn rows into a batch: the known columns with their types first, then new ones.
+
+    With `times`, texts that look like times become times where the options say so.
+    """
+    types = {field.name: field.type for field in known}
+    arrays: dict[str, pa.Array[Any]] = {}
+    for name, column in _columns(rows, types, place).items():
+        inner, held = place.within(name), types.get(name, pa.null())
+        wanted = options.types.get(name)
+        if wanted is not None:
+            column = as_declared(column, wanted, inner)
+            held = types.get(name, wanted)
+        elif not options.is_used(name):
+            arrays[name] = shown_array(column, held, inner)
+            continue
+        elif times and options.finds_times(name):
+            found = times_in(column, held, inner)
+            if found is not None:
+                arrays[name] = found
+                continue
+        arrays[name] = array_of(column, held, inner)
+    return pa.RecordBatch.from_struct_array(_struct(rows, arrays))
+
+
+def shown_array(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
+    """Turn values that nobody computes with into an array; lists and dicts may be of any kind.
+
+    The first value that is not NULL decides what the column is, so that it does not matter how
+    rows are cut into batches. A list or dict that has no type is JSON text, and so are those that
+    come after a string; a list or dict among others, and others among them, are left out.
+    """
+    try:
+        return array_of(values, known, place)
+    except EventError:
+        nested = any(isinstance(each, list | tuple | Mapping) for each in values)
+        if not nested and kind_of_type(known) not in _NESTED:
+            raise
+    kept: list[Any] = []
+    for index, value in enumerate(values):
+        nested = kind_of_value(value) in _NESTED
+        kept.append(value)
+        if nested and kind_of_type(known) == "string":
+            kept[-1] = _as_json(value)
+            continue
+        try:
+            known = array_of([value], known, place.only(index)).type
+        except EventError as error:
+            if nested and pa.types.is_null(known):
+                known, kept[-1] = pa.string(), _as_json(value)
+            elif nested or kind_of_type(known) in _NESTED:
+                kept[-1] = None
+            else:
+                raise EventError(str(error), index) from error
+    return array_of(kept, known, place)
+
+
+_NESTED = ("list", "record")
+
+
+def _as_json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
+    return text.encode(errors="replace").decode()
 
 
 def array_of(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
@@ -85,36 +151,58 @@ def array_of(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[An
         raise _misfit(values, held, place)
     if kind == "record":
         return _record(values, known if isinstance(known, pa.StructType) else (), place)
-    if held == "null":
+    if kind == "list":
+        return _list(values, pa.null() if held == "null" else known.value_type, place)
+    if held == "null" or (held, kind) == ("int", "double"):
         known = _decimal_type(values) if kind == "decimal" else ARROW_TYPES[kind]
     return _convert(values, known, kind, place)
 
 
-def _record(
-    rows: list[Any], known: Iterable[pa.Field[Any]], place: Place, declared: Types | None = None
-) -> pa.StructArray:
+def _record(rows: list[Any], known: Iterable[pa.Field[Any]], place: Place) -> pa.StructArray:
     """Turn dicts, or None, into a struct array: known fields first, then new ones."""
+    types = {field.name: field.type for field in known}
+    arrays = {
+        name: array_of(column, types.get(name, pa.null()), place.within(name))
+        for name, column in _columns(rows, types, place).items()
+    }
+    return _struct(rows, arrays)
+
+
+def _columns(rows: list[Any], known: Iterable[str], place: Place) -> dict[str, list[Any]]:
+    """Return the values of each attribute: known ones first, then new ones."""
     if place.depth > _DEEPEST:
         index = next(at for at, row in enumerate(rows) if row is not None)
         raise place.error(index, f"dicts are nested more than {_DEEPEST} deep; flatten them")
-    types = {field.name: field.type for field in known}
-    arrays = {}
-    for name in dict.fromkeys(chain(types, chain.from_iterable(filter(None, rows)))):
+    columns = {}
+    for name in dict.fromkeys(chain(known, chain.from_iterable(filter(None, rows)))):
         if not isinstance(name, str):
             index = next(at for at, row in enumerate(rows) if row and name in row)
             raise place.error(index, f"attributes have names, and {show(name)} is not a string")
-        inner = place.within(name)
-        column = [None if row is None else row.get(name) for row in rows]
-        wanted = declared.get(name) if declared else None
-        if wanted is not None:
-            column = as_declared(column, wanted, inner)
-        held = types.get(name, pa.null() if wanted is None else wanted)
-        arrays[name] = array_of(column, held, inner)
+        columns[name] = [None if row is None else row.get(name) for row in rows]
+    return columns
+
+
+def _struct(rows: list[Any], arrays: dict[str, pa.Array[Any]]) -> pa.StructArray:
     return pa.StructArray.from_arrays(
         list(arrays.values()),
         fields=[pa.field(name, array.type) for name, array in arrays.items()],
         mask=pa.array([row is None for row in rows], pa.bool_()),
     )
+
+
+def _list(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
+    """Turn lists, or None, into a list array; all of their items have one type."""
+    if place.depth > _DEEPEST:
+        raise place.error(0, f"lists are nested more than {_DEEPEST} deep; flatten them")
+    owners = [at for at, value in enumerate(values) for _ in value or ()]
+    items = [item for value in values for item in value or ()]
+    try:
+        array = array_of(items, known, place.of(owners))
+    except EventError as error:
+        raise EventError(str(error), None if error.row is None else owners[error.row]) from error
+    offsets = np.cumsum([0, *(len(value or ()) for value in values)]).astype(np.int32)
+    mask = pa.array([value is None for value in values], pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(offsets), array, mask=mask)
 
 
 def _clean(values: list[Any]) -> tuple[list[Any], set[str]]:
@@ -158,8 +246,8 @@ def _misfit(values: list[Any], held: str, place: Place) -> EventError:
     for index, value in enumerate(values):
         kind = kind_of_value(value)
         if kind not in KNOWN_KINDS:
-            way_out = "flatten it" if isinstance(value, list | tuple) else "convert or drop it"
-            return place.error(index, f"a {kind} cannot be an attribute's value; {way_out}")
+            problem = f"a {kind} cannot be an attribute's value; convert or drop it"
+            return place.error(index, problem)
         joined = join(held, (so_far, kind))
         if joined is None:
             return place.error(

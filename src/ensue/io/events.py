@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -51,12 +51,14 @@ def open_events(
     stream: str | None = None,
     types: Types | None = None,
     reject: Reject | None = None,
+    options: TextOptions | None = None,
 ) -> EventSource:
     """Open tables, frames, dicts or a file as a stream of Arrow batches.
 
     `types` are declared types of columns: dicts, JSON lines and CSV are read by them (text as
     timestamps and dates too); inputs that have types of their own keep these. With `reject`, it
-    is given the lines of files that cannot be read, and the others are read.
+    is given the lines of files that cannot be read, and the others are read. `options` say more
+    about how texts are read, in place of `types`.
 
     >>> source = open_events([{"type": "BUY", "price": 27}, {"type": "SELL", "price": 27.5}])
     >>> source.schema.field("price").type
@@ -64,14 +66,16 @@ def open_events(
     """
     if isinstance(events, EventSource):
         return events
+    options = options or TextOptions(types or {})
     if isinstance(events, str | os.PathLike):
-        return _open_path(Path(events), TextOptions(types or {}, reject is not None), reject)
+        collecting = replace(options, collect=reject is not None)
+        return _open_path(Path(events), collecting, reject)
     of_stream = f" of {stream}" if stream else ""
     table = read_table(events, of_stream)
     if table is not None:
         return _closed(table, f"events{of_stream}")
     if isinstance(events, Iterable) and not isinstance(events, Mapping | bytes | bytearray):
-        return _open_iterable(events, of_stream, types or {})
+        return _open_iterable(events, of_stream, options)
     raise EventError(
         "events must be a pyarrow Table, RecordBatch or reader, a pandas or polars frame, an "
         "iterable of dicts, or a path to CSV, JSON lines, Parquet or Arrow, "
@@ -100,7 +104,7 @@ def of_reader(
     return EventSource(reader.schema, batches(), reader.closed, reader.rows)
 
 
-def _open_iterable(events: Iterable[object], of_stream: str, types: Types) -> EventSource:
+def _open_iterable(events: Iterable[object], of_stream: str, options: TextOptions) -> EventSource:
     """Open batches, or rows: a sequence as one batch, anything else chunk by chunk."""
     rows = len(events) if isinstance(events, Sequence) else None
     rest = iter(events)
@@ -110,7 +114,7 @@ def _open_iterable(events: Iterable[object], of_stream: str, types: Types) -> Ev
         schema, where = first[0].schema, f"events{of_stream}"
         return _closed(FixedColumns(schema, of_one_schema(whole, schema, where)), where)
     chunks = chunks_of_rows(whole, _CHUNK_ROWS if rows is None else rows, of_stream)
-    return _growing(batches_of_chunks(chunks, types), rows)
+    return _growing(batches_of_chunks(chunks, options), rows)
 
 
 def _closed(columns: FixedColumns, where: str) -> EventSource:

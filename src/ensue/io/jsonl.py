@@ -101,7 +101,7 @@ class _Lines:
         """Parse the lines and type their values; with `collect`, reject those that do not fit."""
         rows = self._objects()
         try:
-            return batch_of_rows(rows, known, self._place(), self._options.types)
+            return batch_of_rows(rows, known, self._place(), self._options, times=True)
         except EventError:
             if not self._options.collect:
                 raise
@@ -128,14 +128,15 @@ class _Lines:
 
     def _without_misfits(self, rows: list[dict[str, Any]], known: pa.Schema) -> pa.RecordBatch:
         """Reject rows with values that do not go with those before them."""
-        widened, place, types = known, self._place(), self._options.types
+        widened, place, options = known, self._place(), self._options
         kept: list[int] = []
         for first in range(0, len(rows), _AT_ONCE):
             some = list(range(first, min(first + _AT_ONCE, len(rows))))
             while True:
                 within = Place(place.before, place.after, [self._numbers[at] for at in some])
                 try:
-                    batch = batch_of_rows([rows[at] for at in some], widened, within, types)
+                    some_rows = [rows[at] for at in some]
+                    batch = batch_of_rows(some_rows, widened, within, options, times=True)
                 except EventError as error:
                     if error.row is None:
                         raise
@@ -145,7 +146,8 @@ class _Lines:
                 break
             kept += some
         self._keep(kept)
-        return batch_of_rows([rows[at] for at in kept], known, self._place(), types)
+        good = [rows[at] for at in kept]
+        return batch_of_rows(good, known, self._place(), options, times=True)
 
     def _reject(self, index: int, reason: str) -> None:
         event = as_text(self._lines[index])

@@ -26,7 +26,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 }
 """The Arrow types of those kinds that have only one."""
 
-KNOWN_KINDS = {*ARROW_TYPES, "decimal", "record"}
+KNOWN_KINDS = {*ARROW_TYPES, "decimal", "record", "list"}
 
 _PYTHON_TYPES: dict[type, str] = {
     NoneType: "null",
@@ -38,6 +38,8 @@ _PYTHON_TYPES: dict[type, str] = {
     date: "date",
     Decimal: "decimal",
     dict: "record",
+    list: "list",
+    tuple: "list",
 }
 _ARROW_TESTS: dict[str, Callable[[pa.DataType], bool]] = {
     "null": pa.types.is_null,
@@ -52,6 +54,11 @@ _ARROW_TESTS: dict[str, Callable[[pa.DataType], bool]] = {
     ),
     "date": pa.types.is_date,
     "record": pa.types.is_struct,
+    "list": lambda arrow: (
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+    ),
 }
 
 
@@ -84,18 +91,18 @@ def kind_of_type(arrow: pa.DataType) -> str:
 
 
 def join(held: str, kinds: Iterable[str]) -> str | None:
-    """Return the kind in which all kinds fit: the one held so far, if there is one.
+    """Return the kind in which all kinds fit: the one held so far, or doubles after integers.
 
-    >>> join("null", ["int", "double"])
-    'double'
-    >>> join("int", ["int", "double"]) is None
+    >>> join("null", ["int", "double"]), join("int", ["int", "double"])
+    ('double', 'double')
+    >>> join("double", ["string"]) is None
     True
     """
     joined = held
     for kind in kinds:
         if _fits(kind, joined):
             continue
-        if held != "null" or not _fits(joined, kind):
+        if not _fits(joined, kind) or (held != "null" and (held, kind) != ("int", "double")):
             return None
         joined = kind
     return joined

@@ -24,6 +24,15 @@ class Place:
         column = f"{self.column}.{name}" if self.depth else name
         return replace(self, column=column, depth=self.depth + 1)
 
+    def of(self, owners: Sequence[int]) -> Place:
+        """Return where items stand: each in the value at an index."""
+        numbers = [self.numbers[owner] for owner in owners]
+        return replace(self, numbers=numbers, depth=self.depth + 1)
+
+    def only(self, index: int) -> Place:
+        """Return where one value stands."""
+        return replace(self, numbers=[self.numbers[index]] if len(self.numbers) else [0])
+
     def error(self, index: int, problem: str) -> EventError:
         """Say what is wrong with the value at an index.
 

@@ -1,0 +1,30 @@
+"""How events without types of their own are read for some queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from ensue.analysis.mentions import compared_with_strings, mentioned
+from ensue.engine.query import Query
+from ensue.engine.stream import declared_columns
+from ensue.io.columns import TextOptions
+from ensue.options import ReadOptions
+
+
+def text_options(
+    queries: Iterable[Query], options: ReadOptions, *, collect: bool = False
+) -> TextOptions:
+    """Say which columns matter to queries that read the same stream, and how texts are read."""
+    used: set[str] = set()
+    strings: set[str] = set()
+    types: dict[str, pa.DataType] = {}
+    for query in queries:
+        used |= mentioned(query.tree)
+        strings |= compared_with_strings(query.tree, query.params)
+        types |= declared_columns(query.schema)
+    for name in (options.type, options.time, options.tiebreak):
+        if name is not None:
+            used |= {name, name.partition(".")[0]}
+    return TextOptions(types, collect, frozenset(used), frozenset(strings))
