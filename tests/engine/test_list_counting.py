@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ensue
 from ensue.engine.fast import Fast
 from tests.equivalence.suite import stream
+from tests.equivalence.test_engine import SCHEMA
 
 FILTERED = """
     SELECT count(*) AS n, sum(b.v) AS total FROM S
@@ -126,6 +128,8 @@ def test_what_must_not_happen_is_remembered_by_snapshots(words: str, counts: lis
         "SELECT count(*) AS n FROM S WHERE (A ; D) UNLESS (B AS b ; C AS c FILTER b.k < c.k)"
     )
     session, found = query.open(), []
+    session.push(pa.Table.from_pylist([], SCHEMA))
+    session = query.resume(session.snapshot())
     for event in stream(words):
         found += [row["n"] for row in session.push(event)]
         session = query.resume(session.snapshot())

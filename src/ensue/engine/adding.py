@@ -97,4 +97,5 @@ class Adding(ABC):
         """Go on from what was saved."""
         self.store.load(part(saved, "store"), self.fast.bound.clock.column)
         # What partial matches refer to is kept here, not with the rows that results show.
-        self.fast.load(part(saved, "fast"), self.store.view()())
+        own = self.store.view()() if self.store.rows else kept.slice(0, 0)
+        self.fast.load(part(saved, "fast"), own)
