@@ -11,6 +11,7 @@ import ensue
 from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
 from ensue.spark.bucket import Bucket
+from ensue.spark.order import order_of
 from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
 from ensue.spark.worker import Task
@@ -29,7 +30,8 @@ def bucket(*texts: str) -> Bucket:
         Program(f"q{n}", ensue.compile(text), SCHEMA, options) for n, text in enumerate(texts)
     )
     schema = schema_of(programs[0])
-    return Bucket(Task(programs, schema, False, ({},) * len(programs)), (1, 1))
+    order = order_of(programs[0], SCHEMA.names, given=False)
+    return Bucket(Task(programs, schema, False, ({},) * len(programs), order), (1, 1))
 
 
 def events(batch: int, count: int = 100) -> pa.Table:

@@ -15,6 +15,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.predicates.spark import column
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
+from ensue.spark.order import Key, order_of
 from ensue.spark.plan import Slices, Way, slices_of
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
@@ -61,9 +62,9 @@ def run(
     way, columns = each.way, each.programs[0].columns
     push = pushed(each.programs) if pushdown else NOTHING
     wanted = wanted_events(frame, each, push)
-    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)), keys=way.keys)
+    task = task_of(each, push, schema, names, keys=way.keys)
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-    order = _order(each, wanted.columns, columns)
+    order = _sorting(task.order)
     if way.kind == "slices":
         cut = _cut(frame, way, columns, count)
         if cut is not None:
@@ -99,7 +100,7 @@ def wanted_events(
     """
     timeless = (column_of(each.way.time) if clock is None else clock).isNull()
     columns = each.programs[0].columns
-    read = {name for program in each.programs for name in push.columns_read(program)}
+    read = _columns_read(each, push)
     chosen = [column_of((name,)) for name in columns.names if all_columns or name in read]
     if push.keep is not None:
         # An event without a time is an error, whether or not it matters.
@@ -108,6 +109,23 @@ def wanted_events(
         chosen.append(F.expr(push.packed()).alias(GIVEN))
     chosen += [value.alias(name) for name, value in (more or {}).items()]
     return _known_keys(frame, each.way, columns, timeless).select(*chosen)
+
+
+def task_of(
+    each: Pass,
+    push: Pushed,
+    schema: pa.Schema,
+    names: bool,
+    keys: tuple[AttributePath, ...] = (),
+) -> Task:
+    """Return what the workers do about a pass, in batch jobs and in streams."""
+    order = order_of(each.programs[0], _columns_read(each, push), given=bool(push.texts))
+    given = tuple(map(push.given, each.programs))
+    return Task(each.programs, schema, names, given, order, keys=keys)
+
+
+def _columns_read(each: Pass, push: Pushed) -> set[str]:
+    return {name for program in each.programs for name in push.columns_read(program)}
 
 
 # columns
@@ -142,29 +160,16 @@ def hashed(path: AttributePath, columns: pa.Schema) -> Column:
     return column_of(path) + F.lit(0.0) if floating else column_of(path)
 
 
-def _order(each: Pass, chosen: Sequence[str], columns: pa.Schema) -> list[Column]:
-    """Order by time and tiebreak, then by whatever workers see: equal rows are interchangeable."""
-    paths = [each.way.time]
-    tiebreak = each.programs[0].tiebreak
-    if tiebreak is not None:
-        paths.append(tiebreak)
-    if GIVEN in chosen:
-        paths.append((GIVEN,))
-    paths += [
-        (name,)
-        for name in columns.names
-        if name in chosen and (name,) not in paths and _orderable(columns.field(name).type)
-    ]
-    return [
-        column_of(path).asc_nulls_first() if at == 0 else column_of(path).asc_nulls_last()
-        for at, path in enumerate(paths)
-    ]
-
-
-def _orderable(kind: pa.DataType) -> bool:
-    if kinds.is_map(kind):
-        return False
-    return all(_orderable(kind.field(at).type) for at in range(kind.num_fields))
+def _sorting(order: Sequence[Key]) -> list[Column]:
+    """Return what Spark sorts by; events without a time come first, since they are an error."""
+    found = []
+    for number, key in enumerate(order):
+        value = column_of(key.path)
+        if key.is_missing:
+            found.append(value.isNull().asc())
+        else:
+            found.append(value.asc_nulls_last() if number else value.asc_nulls_first())
+    return found
 
 
 # slices of time

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import types as kinds
 
 from ensue.engine.block import below, pack, part, unpack
 from ensue.engine.feed import LEAST
-from ensue.engine.stream import column_at, times_of
+from ensue.engine.stream import times_of
 from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
-from ensue.predicates.symbols import GIVEN
 from ensue.spark.lane import Lane, check_times
+from ensue.spark.order import in_order
 from ensue.spark.program import Program
 from ensue.spark.worker import Task
 
@@ -127,7 +125,7 @@ class State:
         if self.pending is not None:
             ripe = times_of(self.pending, self.program.time) < edge
             if ripe.any():
-                ready = self._sorted(self.pending.filter(pa.array(ripe)))
+                ready = in_order(self.pending.filter(pa.array(ripe)), self.bucket.task.order)
                 rest = self.pending.filter(pa.array(~ripe))
                 self.pending = rest.combine_chunks() if rest.num_rows else None
         if ready is not None:
@@ -138,22 +136,9 @@ class State:
     def rest(self) -> Iterator[pa.Table]:
         """Give the rows that are certain when no more events come."""
         if self.pending is not None:
-            yield from self.bucket.task.rows(self.lane.push(self._sorted(self.pending)))
+            ready = in_order(self.pending, self.bucket.task.order)
+            yield from self.bucket.task.rows(self.lane.push(ready))
         yield from self.bucket.task.rows(self.lane.finish())
-
-    def _sorted(self, table: pa.Table) -> pa.Table:
-        """Order as batch jobs do: by time, tiebreak, answers, and all columns."""
-        program = self.program
-        keys: dict[str, Any] = {"time": column_at(table, program.time)}
-        if program.tiebreak is not None:
-            keys["tiebreak"] = column_at(table, program.tiebreak)
-        names = [GIVEN, *program.columns.names]
-        for number, name in enumerate(name for name in names if name in table.column_names):
-            column = table.column(name)
-            if not kinds.is_nested(column.type):
-                keys[str(number)] = column
-        order = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys])
-        return table.take(order)
 
     def alarms(self, watermark: int) -> list[int]:
         """Return when, in milliseconds of the watermark, there is something to do."""

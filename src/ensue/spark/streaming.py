@@ -27,13 +27,12 @@ from ensue.analysis.types import TIME_UNITS
 from ensue.engine.block import unpack
 from ensue.engine.lateness import lateness_in_units
 from ensue.errors import EventError
-from ensue.spark.batch import Pass, clock_of, column_of, hashed, wanted_events
+from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
 from ensue.spark.bucket import Bucket
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
 from ensue.spark.spread import label
 from ensue.spark.types import spark_schema
-from ensue.spark.worker import Task
 
 BUCKET, ROWS, LATE, STATE = "ensue_bucket", "ensue_rows", "ensue_late", "ensue_state"
 AT = "__ensue_at"
@@ -84,7 +83,7 @@ def run(
 
 def bucket_of(each: Pass, push: Pushed, schema: pa.Schema, names: bool, late: str | None) -> Bucket:
     """Return what happens to the buckets of a pass."""
-    task = Task(each.programs, schema, names, tuple(map(push.given, each.programs)))
+    task = task_of(each, push, schema, names)
     return Bucket(task, millisecond(each.programs[0]), late)
 
 

@@ -13,6 +13,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.spark import rows
 from ensue.spark.columns import QUERY, widened
 from ensue.spark.lane import Found, Lane, Member
+from ensue.spark.order import Key
 from ensue.spark.program import Program
 from ensue.spark.skew import Skew
 
@@ -31,6 +32,8 @@ class Task:
     """Whether a column tells the query of a row."""
     given: tuple[Mapping[int, int], ...]
     """For each query, the answers to predicates that come with the events."""
+    order: tuple[Key, ...]
+    """What events are sorted by."""
     slices: tuple[int, int] | None = None
     """Where the first slice begins and how long each is, as the engine counts time."""
     keys: tuple[AttributePath, ...] = ()
