@@ -39,6 +39,55 @@ def session_growth(query: str, path: str, events: int) -> dict[str, Any]:
     return {"found": found, "early": resident[0], "late": resident_memory()}
 
 
+RATE = 200
+"""Events a second of a log whose times are whole seconds."""
+
+SPAN = 60
+"""Seconds: the window over it."""
+
+TIED = f"SELECT * FROM S WHERE A ; B WITHIN {SPAN} SECONDS [t]"
+
+
+def tied_growth(events: int) -> dict[str, Any]:
+    """Push a log with times in seconds, no push of which ends with a second.
+
+    Returns besides the memory how many rows are kept and how large a snapshot is, each to that
+    of a window.
+    """
+    import ensue
+
+    resident: list[int] = []
+    session = ensue.compile(TIED).open(time="t", time_unit="s")
+    window, size, found, rows = SPAN * RATE, 0, 0, 0
+    for first in range(0, events, 997):
+        found += session.push(_log(first, 997)).count
+        if not size and first >= window:
+            size = len(session.snapshot())
+        if not resident and first >= events // 10:
+            resident.append(resident_memory())
+        if first >= window:
+            rows = max(rows, session.stats["rows"])
+    late = resident_memory()
+    snapshot = len(session.snapshot())
+    return {
+        "found": found,
+        "early": resident[0],
+        "late": late,
+        "rows": rows / window,
+        "snapshot": snapshot,
+        "swells": snapshot / size,
+    }
+
+
+def _log(first: int, count: int) -> pa.Table:
+    """Make events of which some concern the query."""
+    import numpy as np
+
+    numbers = np.arange(first, first + count)
+    types = np.where(numbers % 101 == 0, "A", np.where(numbers % 1009 == 0, "B", "C"))
+    return pa.table({"type": types, "t": numbers // RATE, "host": numbers % 50, "size": numbers})
+
+
 def _endless(
     path: str, events: int, rows: int, resident: list[int]
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -93,14 +142,35 @@ def _measure(lab: Lab, *, pushed: bool) -> list[Row]:
             rows.append({**begin, "failed": str(error)})
             continue
         rows.append({**begin, **found, "grows": found["late"] / found["early"]})
+    if pushed:
+        rows.append(_measure_tied(lab, events // 10))
     return rows
+
+
+def _measure_tied(lab: Lab, events: int) -> Row:
+    begin: Row = {"query": f"A;B in {SPAN} s, times in seconds", "events": events}
+    lab.say(f"{begin['query']}, {events:,} events pushed")
+    try:
+        found = lab.call(tied_growth, events=events)
+    except FailedError as error:
+        return {**begin, "failed": str(error)}
+    return {**begin, **found, "grows": found["late"] / found["early"]}
 
 
 def _targets(rows: Sequence[Row], *, pushed: bool) -> list[Target]:
     what = "pushed events" if pushed else "events"
-    return [
+    of_window = [
+        target
+        for row in rows
+        if "rows" in row
+        for target in (
+            at_most(f"rows kept ({row['query']})", 2, row["rows"], "number", "windows"),
+            at_most(f"snapshot ({row['query']})", 1.5, row["swells"], "number", "times the first"),
+        )
+    ]
+    return of_window + [
         at_most(
-            f"resident memory after {row['events'] // MILLION}M {what} ({row['query']}) "
+            f"resident memory after {row['events'] / MILLION:g}M {what} ({row['query']}) "
             "to that after a tenth of them",
             1.1,
             row.get("grows"),
@@ -131,7 +201,12 @@ READER_GROUP = Group(
 SESSION_GROUP = Group(
     "growth",
     "Sessions in the long run: resident memory after a tenth of the events, and in the end",
-    _COLUMNS,
+    (
+        *_COLUMNS,
+        Column("rows", "rows kept, in windows", "number"),
+        Column("snapshot", "snapshot", "bytes"),
+        Column("swells", "to the first", "number"),
+    ),
     partial(_measure, pushed=True),
     partial(_targets, pushed=True),
 )
