@@ -69,7 +69,6 @@ def test_a_query_is_a_file_or_text_or_piped_in(query: str) -> None:
         ("nowhere.ceql", "nowhere.ceql: there is no such file"),
         ("no where.ceql", "no where.ceql: there is no such file"),
         ("SELECT", "SELECT: there is no such file"),
-        (".", ".: this is a folder"),
     ],
 )
 def test_missing_queries_are_bad_usage(query: str, sentence: str) -> None:

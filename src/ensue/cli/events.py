@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -19,13 +20,13 @@ from ensue.engine.stream import column_at, path_of
 from ensue.engine.text_options import text_options
 from ensue.errors import EventError
 from ensue.io.ahead import ahead
-from ensue.io.columns import Cut, Locate, Position, Reader
+from ensue.io.columns import Cut, Locate, Position, Reader, TextOptions
 from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
 from ensue.io.follow import Wait
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
-from ensue.options import ReadOptions
+from ensue.options import ReadOptions, with_settings
 
 
 class Step(NamedTuple):
@@ -58,7 +59,7 @@ class Events:
     def __init__(
         self,
         paths: Mapping[str, Sequence[str]],
-        query: Query,
+        queries: Collection[Query],
         read: ReadOptions,
         start: Position | None = None,
         wait: Wait | None = None,
@@ -68,7 +69,7 @@ class Events:
         self._wait = wait
         self._pipe = any(STDIN in files for files in paths.values())
         self.files = {} if self._pipe else {name: _files(each) for name, each in paths.items()}
-        options = text_options([query], read, collect=collect)
+        options = _text_options(queries, read, collect=collect)
         self._start = start or {}
         self._readers: dict[str, Reader] = {}
         for name in paths:
@@ -81,8 +82,20 @@ class Events:
                 )
         self._rows = [reader.rows for reader in self._readers.values()]
 
-    def needs(self, query: Query, options: ReadOptions, positions_only: bool, shown: bool) -> Needs:
-        """Bind a query to all the columns that there are, and tell what it needs of them."""
+    def needs(
+        self, queries: Collection[Query], options: ReadOptions, positions_only: bool, shown: bool
+    ) -> Needs:
+        """Bind queries to all the columns that there are, and tell what they need of them."""
+        every = [self._needs(each, options, positions_only, shown) for each in queries]
+        columns: set[str] = set()
+        for needs in every:
+            if needs.columns is None:
+                return Needs(None, every[0].time)
+            columns.update(needs.columns)
+        return Needs(columns, every[0].time)
+
+    def _needs(self, query: Query, given: ReadOptions, positions_only: bool, shown: bool) -> Needs:
+        options = with_settings(given, query.settings)
         intake = Intake([word.text for word in query.tree.sources], options, query.schema)
         intake.text = text_options([query], options)
         nothing = {name: _source(each, None) for name, each in self._readers.items()}
@@ -133,6 +146,34 @@ class Events:
         if offset is None or len(files) != 1 or files[0].suffix.lower() in COMPRESSED:
             return None
         return min(float(offset) / max(files[0].stat().st_size, 1), 1.0)
+
+
+def _text_options(queries: Collection[Query], read: ReadOptions, *, collect: bool) -> TextOptions:
+    """Say how texts are read that all queries share, who have to agree on that."""
+    first, *others = queries
+    known = text_options([first], with_settings(read, first.settings), collect=collect)
+    for query in others:
+        own = text_options([query], with_settings(read, query.settings), collect=collect)
+        for name, kind in own.types.items():
+            if known.types.get(name, kind) != kind:
+                raise EventError(
+                    f"{query.source.name} declares '{name}' as {kind}, and another rule as "
+                    f"{known.types[name]}; give it one type, or run them one by one"
+                )
+        together = replace(
+            known,
+            types={**known.types, **own.types},
+            used=None if known.used is None or own.used is None else known.used | own.used,
+            strings=known.strings | own.strings,
+        )
+        shared = replace(own, types=together.types, used=together.used, strings=together.strings)
+        if shared != together:
+            raise EventError(
+                f"{query.source.name} says otherwise than another rule how lines of the events "
+                "are read; let them agree, or run them one by one"
+            )
+        known = together
+    return known
 
 
 def _files(paths: Sequence[str]) -> list[Path]:

@@ -15,6 +15,7 @@ from ensue.errors import Source
 from ensue.rules.files import RuleFile, decoded, read_rule, split_rule
 
 STDIN = "-"
+_QUERY_END = ".ceql"
 
 # Queries
 
@@ -42,6 +43,20 @@ def query_files(arguments: Iterable[str]) -> list[str]:
     return list(files)
 
 
+def rule_arguments(query: str, events: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Tell rules from events: a folder, several .ceql files, or one that has settings.
+
+    The list of rules is empty where there is a single query without settings.
+    """
+    files, rest = [Path(query)], list(events)
+    if query == STDIN or not query.strip() or not _exists(files[0]):
+        return [], rest
+    while len(rest) > 1 and rest[0].endswith(_QUERY_END) and Path(rest[0]).is_file():
+        files.append(Path(rest.pop(0)))
+    several = len(files) > 1 or files[0].is_dir()
+    return (files if several or read_rule_file(query).has_settings else []), rest
+
+
 def query_source(argument: str) -> Source:
     """Read a query: from a file, from standard input, or else the argument is its text."""
     if argument == STDIN:
@@ -51,7 +66,7 @@ def query_source(argument: str) -> Source:
     path = Path(argument)
     if _exists(path):
         if path.is_dir():
-            raise UsageError(f"{argument}: this is a folder, and one query is run at a time")
+            raise UsageError(f"{argument}: this is a folder, and one query is asked for")
         return read_query(argument)
     if any(char.isspace() for char in argument) and not re.fullmatch(r".*\.ceql", argument):
         return Source(argument)

@@ -12,11 +12,12 @@ import typer
 
 from ensue.cli.options import checked, takes_options
 from ensue.cli.plan import Every, Format, Plan
-from ensue.cli.terminal import UsageError, exit_codes, remark, show
+from ensue.cli.terminal import BAD_INPUT, UsageError, exit_codes, remark, show
 from ensue.io.files import with_compressed
 from ensue.options import ReadOptions, chosen
 
 if TYPE_CHECKING:
+    from ensue.cli.rules import RuleSet
     from ensue.engine.query import Query
     from ensue.errors import Source
 
@@ -36,11 +37,19 @@ _SUFFIXES = {
 }
 
 
+_UNIFORM = (Format.CSV, Format.PARQUET)
+"""Formats whose rows have the same columns, whatever the query."""
+
+
 @takes_options
 def run(
     query: Annotated[
         str,
-        typer.Argument(help="A file, the query itself, or - for standard input.", metavar="QUERY"),
+        typer.Argument(
+            help="A file, a folder of rules (all .ceql files below it), several .ceql files, the "
+            "query itself, or - for standard input.",
+            metavar="QUERY",
+        ),
     ],
     events: Annotated[
         list[str],
@@ -133,6 +142,12 @@ def run(
             metavar="URL", help="Where Spark runs.  \\[default: local\\[*]]", show_default=False
         ),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Leave out rules of a folder that are wrong, and run the others."
+        ),
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Only tell how Spark would find the matches.")
     ] = False,
@@ -151,9 +166,16 @@ def run(
       ensue run large.ceql trades.csv --param v=2500 --format json
       ensue run large.ceql - --follow --param v=2500 < trades.csv
       ensue run large.ceql trades.csv trades.csv --param v=2500 -o large.parquet
+      ensue run . trades.csv --param v=2500 --format json
     """
     with exit_codes():
-        from ensue.cli.inputs import STDIN, event_files, event_paths, query_source
+        from ensue.cli.inputs import (
+            STDIN,
+            event_files,
+            event_paths,
+            query_source,
+            rule_arguments,
+        )
         from ensue.cli.outputs import refuse_reading_outputs
 
         given = checked(options)
@@ -170,14 +192,27 @@ def run(
         )
         if query == STDIN and STDIN in events:
             raise UsageError("the query and the events cannot both come from standard input")
-        source = query_source(query)
-        compiled = _compile(source, param or [], schema)
-        paths = event_paths(events, [word.text for word in compiled.tree.sources])
+        files, events = rule_arguments(query, events)
+        asked: Query | RuleSet
+        failures = 0
+        if files:
+            from ensue.cli.loading import load
+
+            asked, failures = load(
+                files, param or [], schema, uniform=plan.format in _UNIFORM, keep_going=keep_going
+            )
+            sources = [each.source for each in asked.queries]
+            streams = [word.text for word in asked.queries[0].tree.sources]
+        else:
+            source = query_source(query)
+            asked = _compile(source, param or [], schema)
+            sources, streams = [source], [word.text for word in asked.tree.sources]
+        paths = event_paths(events, streams)
         refuse_reading_outputs(
             {"-o": out, "--checkpoint": checkpoint, "--on-error collect": plan.rejected},
             {
                 "events of": event_files(paths),
-                "query": [query],
+                "query": [query, *files],
                 "schema": [] if schema is None else [schema],
             },
         )
@@ -189,7 +224,7 @@ def run(
                     "--follow, --checkpoint and --on-error go with --engine local only"
                 )
             spark.execute(
-                compiled,
+                asked,
                 paths,
                 given,
                 master=master,
@@ -205,7 +240,10 @@ def run(
         from ensue.cli.running import execute
 
         read = chosen(ReadOptions, given)
-        execute(compiled, paths, given, plan, {read.type, read.time or "", *_names(source)})
+        mentioned = {name for source in sources for name in _names(source)}
+        execute(asked, paths, given, plan, {read.type, read.time or "", *mentioned})
+    if failures:
+        raise typer.Exit(BAD_INPUT)
 
 
 def _format(format: Format | None, out: Path | None) -> Format:

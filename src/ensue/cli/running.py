@@ -24,6 +24,13 @@ from ensue.cli.inputs import STDIN
 from ensue.cli.plan import Format, Plan
 from ensue.cli.progress import Told, progress
 from ensue.cli.rejecting import RejectedEvents, located
+from ensue.cli.rules import (
+    RuleMatches,
+    RuleSession,
+    RuleSet,
+    refuse_other_streams,
+    remark_counts,
+)
 from ensue.cli.stopping import Stopper, StopRequestError, stopper
 from ensue.cli.tables import MatchTable
 from ensue.cli.terminal import UsageError, count, output, remark
@@ -40,7 +47,7 @@ _POLL = 0.2
 
 
 def execute(
-    query: Query,
+    query: Query | RuleSet,
     paths: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
     plan: Plan,
@@ -48,7 +55,9 @@ def execute(
 ) -> None:
     """Run a query on files, and say at the end how much was found."""
     _refuse_impossible(paths, plan)
-    paths = by_stream(paths, query)
+    queries = _queries(query)
+    refuse_other_streams(queries)
+    paths = by_stream(paths, queries[0])
     before = None if plan.checkpoint is None else read_checkpoint(plan.checkpoint)
     about = _about(query, options, plan)
     if before is not None:
@@ -68,7 +77,7 @@ def execute(
 
 
 def _start(
-    query: Query,
+    query: Query | RuleSet,
     paths: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
     plan: Plan,
@@ -88,8 +97,9 @@ def _start(
 
     start = None if before is None else before.position
     collect = plan.rejected is not None
+    queries = _queries(query)
     read = chosen(ReadOptions, options)
-    events = Events(paths, query, read, start, wait if plan.follow else None, collect=collect)
+    events = Events(paths, queries, read, start, wait if plan.follow else None, collect=collect)
     if before is not None and plan.checkpoint is not None:
         refuse_other_files(plan.checkpoint, before, events.files, follow=plan.follow)
     on_error: OnError = "collect" if collect else "raise"
@@ -100,7 +110,7 @@ def _start(
     )
     rows = 0 if before is None else before.rows
     positions_only = chosen(ResultOptions, options).positions_only
-    needs = events.needs(query, read, positions_only, plan.show_events)
+    needs = events.needs(queries, read, positions_only, plan.show_events)
     with (
         _opened(plan, before, mentioned, read.type) as sink,
         _collecting(plan, before) as rejected,
@@ -126,10 +136,16 @@ def _start(
         remark(f"stopped: {said}")
         raise typer.Exit(stopped.code)
     remark(said)
+    if isinstance(session, RuleSession):
+        remark_counts(session.stats["queries"])
+
+
+def _queries(query: Query | RuleSet) -> list[Query]:
+    return [query] if isinstance(query, Query) else query.queries
 
 
 def _run(
-    session: Session,
+    session: Session | RuleSession,
     steps: Iterator[Step],
     sink: Sink,
     rejected: RejectedEvents | None,
@@ -139,7 +155,7 @@ def _run(
 ) -> tuple[str, StopRequestError | None]:
     """Read, push and write until all is done, or somebody asks to stop; return what to say."""
     started = clock.perf_counter()
-    last: Matches | None = None
+    last: Matches | RuleMatches | None = None
     stopped: StopRequestError | None = None
     try:
         with progress() as tell:
@@ -154,13 +170,13 @@ def _run(
     if not stops.broke_off:
         for saver in savers:
             saver.save(finished=last is not None)
-    gives_rows = last is not None and last.shape.totals is not None
+    gives_rows = isinstance(last, Matches) and last.shape.totals is not None
     said = summary(session.stats, clock.perf_counter() - started, rows=gives_rows)
     return said, stopped
 
 
 def _push_all(
-    session: Session,
+    session: Session | RuleSession,
     steps: Iterator[Step],
     sink: Sink,
     rejected: RejectedEvents | None,
@@ -238,13 +254,16 @@ class _TableSink:
         self._console = console
         self._live = live
 
-    def write(self, matches: Matches) -> None:
-        self._table.add(matches)
+    def write(self, matches: Matches | RuleMatches) -> None:
+        if isinstance(matches, RuleMatches):
+            self._table.add_labelled(matches.labelled())
+        else:
+            self._table.add(matches)
         if self._live:
             self._table.print(self._console)
             self._console.file.flush()
 
-    def finish(self, last: Matches | None) -> None:
+    def finish(self, last: Matches | RuleMatches | None) -> None:
         self._table.print(self._console)
 
 
@@ -277,10 +296,10 @@ def _refuse_impossible(paths: Mapping[str, Sequence[str]], plan: Plan) -> None:
         raise UsageError(f"--checkpoint {plan.checkpoint}: {problem}")
 
 
-def _about(query: Query, options: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def _about(query: Query | RuleSet, options: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Tell a run from others: from which another one must not go on."""
     return {
-        "query": str(query),
+        "query": str(query) if isinstance(query, Query) else query.about(),
         "value of --param": {name: repr(value) for name, value in query.params.items()},
         **_deciding(options),
         "--format": plan.format.value,

@@ -14,6 +14,7 @@ from ensue.options import ReadOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ensue.cli.rules import RuleSet
     from ensue.engine.query import Query
 
 _FORMATS = {
@@ -24,7 +25,7 @@ _FORMATS = {
 
 
 def execute(
-    query: Query,
+    query: Query | RuleSet,
     paths: Mapping[str, Sequence[str]],
     options: dict[str, Any],
     *,
@@ -41,16 +42,21 @@ def execute(
         raise UsageError("--format parquet needs a place: add -o matches.parquet")
     spark = _session(master)
     events = _read(spark, kind, files)
+    from ensue.cli.rules import RuleSet
     from ensue.spark import explain, recognize
+
+    asked = query.rules if isinstance(query, RuleSet) else query
 
     if options.get("exact"):
         raise UsageError("--exact goes with --engine local only: Spark has no numbers of that size")
     if only_explain:
         read = {each.name for each in fields(ReadOptions)}
-        say(explain(events, query, **{name: options[name] for name in options if name in read}))
+        say(explain(events, asked, **{name: options[name] for name in options if name in read}))
         return
     before = clock.perf_counter()
-    found = recognize(events, query, **options)
+    found = recognize(events, asked, **options)
+    if isinstance(query, RuleSet):
+        found = _labelled(found, query)
     if format == "parquet":
         with remarks().status("Looking for matches"):
             found.write.mode("errorifexists").parquet(str(out))
@@ -67,6 +73,17 @@ def execute(
     remark(
         f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
     )
+
+
+def _labelled(found: DataFrame, rules: RuleSet) -> DataFrame:
+    """Add what is to be said of the rule of each row, after its name."""
+    from ensue.spark.columns import with_labels
+
+    labels = {
+        label: {name: getattr(rule, label) for name, rule in rules.rules.items()}
+        for label in rules.labels
+    }
+    return with_labels(found, labels)
 
 
 def _files(paths: Mapping[str, Sequence[str]]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -78,35 +79,71 @@ class MatchTable:
         self._lines: list[Line] = []
         self._count = 0
         self._fixed: Sequence[str] = ()
+        self._labels: Sequence[str] = ()
 
     def add(self, matches: Matches) -> None:
         """Write down as many of these matches as there is room for."""
         room = self._most - self._count
         found = matches.count
         self._count += found
-        if not found or room <= 0:
-            return
+        if found and room > 0:
+            for lines in self._of(matches, room):
+                self._lines += lines
+
+    def add_labelled(self, found: Iterable[tuple[Mapping[str, Any], Matches]]) -> None:
+        """Write down matches of several rules, by their ends, each with what is said of its rule.
+
+        Rows of totals come after them.
+        """
+        room = self._most - self._count
+        every: list[tuple[float, list[Line]]] = []
+        for label, matches in found:
+            number = matches.count
+            self._count += number
+            if not number or room <= 0:
+                continue
+            own = {_OWN + name: _short(value) for name, value in label.items()}
+            for lines in self._of(matches, room):
+                first = lines[0]
+                end = first.values.get("end", first.values.get(_MATCH, math.inf))
+                if isinstance(end, str):
+                    end = int(end.partition("..")[2])
+                every.append((end, [Line({**own, **first.values}), *lines[1:]]))
+            self._labels = tuple(own)
+        every.sort(key=lambda each: each[0])
+        for _, lines in every[: max(room, 0)]:
+            self._lines += lines
+
+    def _of(self, matches: Matches, room: int) -> Iterator[list[Line]]:
+        """Give the lines of each match."""
         shape = matches.shape
         self._mentioned.update(_OWN + name for name in shape.computed.get(SELECTED, ()))
         if self._events and shape.totals is None and (shape.variables or shape.computed):
             computed = list(shape.computed)
-            for each in islice(matches, room):
-                self._lines += _event_lines(each, computed, self._type_column)
             self._fixed = (_MATCH, _POSITION, _VARIABLES)
+            for each in islice(matches, room):
+                yield list(_event_lines(each, computed, self._type_column))
         else:
-            self._lines += _match_lines(matches, room)
-            self._fixed = tuple(islice(self._lines[0].values, 2))
+            for line in _match_lines(matches, room):
+                self._fixed = tuple(islice(line.values, 2))
+                yield [line]
 
     def print(self, console: Console) -> None:
         """Print the table, how many more there are, and what there was no room for; forget all."""
         lines, self._lines, found, self._count = self._lines, [], self._count, 0
         if not lines:
             return
-        hidden = _print(console, lines, self._fixed, self._mentioned)
+        fixed = (*self._labels[:1], *self._fixed)
+        hidden = _print(console, lines, fixed, {*self._mentioned, *self._labels})
         if found > self._most:
             console.print(f"… and {found - self._most:,} more")
         if hidden:
             console.print(f"no room for {listing(hidden)}", style="dim")
+
+
+def _short(value: Any) -> Any:
+    """Write the tags of a rule in one cell."""
+    return ", ".join(value) if isinstance(value, tuple) else value
 
 
 # The lines

@@ -19,16 +19,17 @@ from ensue.io.files import create_binary
 from ensue.io.replacing import replacing
 
 if TYPE_CHECKING:
+    from ensue.cli.rules import RuleMatches
     from ensue.engine.match import Matches
 
 
 class Sink(Protocol):
     """Where matches go."""
 
-    def write(self, matches: Matches) -> None:
+    def write(self, matches: Matches | RuleMatches) -> None:
         """Write matches, before others come."""
 
-    def finish(self, last: Matches | None) -> None:
+    def finish(self, last: Matches | RuleMatches | None) -> None:
         """Write what is left; `last` are the last matches, None where it was not to be the end."""
 
 
@@ -66,7 +67,7 @@ class TextSink:
         self._events = events
         self._has_header = has_header
 
-    def write(self, matches: Matches) -> None:
+    def write(self, matches: Matches | RuleMatches) -> None:
         """Write matches and hand them to the system at once."""
         written = False
         for table in matches.tables(events=self._events):
@@ -76,7 +77,7 @@ class TextSink:
         if written:
             self._stream.flush()
 
-    def finish(self, last: Matches | None) -> None:
+    def finish(self, last: Matches | RuleMatches | None) -> None:
         """Write the header, if nothing was written so far."""
         if self._kind == "csv" and not self._has_header and last is not None:
             self._write(last.to_arrow(events=self._events).slice(0, 0))
@@ -117,7 +118,7 @@ class _ParquetSink:
         self._tables: list[pa.Table] = []
         self._rows = 0
         self._writer: Any = None
-        self._last: Matches | None = None
+        self._last: Matches | RuleMatches | None = None
 
     def __enter__(self) -> _ParquetSink:
         return self
@@ -126,7 +127,7 @@ class _ParquetSink:
         if self._writer is not None:
             self._writer.close()
 
-    def write(self, matches: Matches) -> None:
+    def write(self, matches: Matches | RuleMatches) -> None:
         """Keep matches until there are many, then write them."""
         self._last = matches
         for table in matches.tables(events=self._events):
@@ -136,7 +137,7 @@ class _ParquetSink:
             if self._rows >= self._WAITING:
                 self._write()
 
-    def finish(self, last: Matches | None) -> None:
+    def finish(self, last: Matches | RuleMatches | None) -> None:
         """Write what waits; a file without matches has columns too."""
         last = last or self._last
         if not self._tables and self._writer is None:
@@ -173,7 +174,8 @@ def _flat(table: pa.Table) -> pa.Table:
     table = _with_instants_as_text(table)
     for at, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
-            texts = [_encode(value) for value in table.column(at).to_pylist()]
+            values = table.column(at).to_pylist()
+            texts = [None if value is None else _encode(value) for value in values]
             table = table.set_column(at, field.name, pa.array(texts, pa.string()))
     return table
 

@@ -20,7 +20,7 @@ from ensue.engine.convert import arrow_type
 from ensue.engine.ties import Numbering, Ties
 from ensue.errors import EventError
 from ensue.io.columns import TextOptions
-from ensue.io.events import open_events
+from ensue.io.events import EventSource, open_events
 from ensue.io.rejected import Reject, Rejected
 from ensue.options import ReadOptions
 from ensue.predicates.values import to_nanoseconds
@@ -176,6 +176,8 @@ def read_once(events: object) -> object:
     """Turn events that can be read only once into something that several queries can read."""
     if isinstance(events, Mapping):
         return {name: read_once(each) for name, each in events.items()}
+    if isinstance(events, EventSource):
+        return replace(events, batches=tuple(events.batches))
     if isinstance(events, Iterator):
         return list(events)
     return (

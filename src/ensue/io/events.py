@@ -29,20 +29,20 @@ _CHUNK_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """Events as Arrow batches, to be read once.
+    """Events as Arrow batches, to be read once where they are an iterator.
 
     Batches that are not `closed` may bring new columns, and give a type to those of type null.
     """
 
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    batches: Iterable[pa.RecordBatch]
     closed: bool
     """Whether the columns are fixed by the format, so that a name not among them is a mistake."""
     rows: int | None = None
     """How many events there are, where that is known in advance."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self.batches
+        return iter(self.batches)
 
 
 def open_events(

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
+from ensue.engine.joining import widened
 from ensue.spark import rows
-from ensue.spark.columns import QUERY, widened
+from ensue.spark.columns import QUERY
 from ensue.spark.lane import Found, Lane, Member
 from ensue.spark.order import Key
 from ensue.spark.program import Program
