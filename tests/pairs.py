@@ -27,7 +27,7 @@ from ensue.language.printer import format_query
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import evaluate
-from tests.strategies import TYPES, Language, bound_names, conditioned, patterns, word
+from tests.strategies import TYPES, Language, bound_names, conditioned, correlated, patterns, word
 
 Row = dict[str, Any]
 
@@ -110,6 +110,10 @@ def conditional_absence(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
             events[-1] = tree.Repeated(events[-1], 1, None, contiguous=False)
         return draw(conditioned(tree.Sequence(tuple(events), contiguous=False)))
 
+    if draw(st.booleans()):
+        related = draw(correlated(pattern))
+        if isinstance(related, tree.Unless) and isinstance(related.absent, tree.Filtered):
+            return related
     happens = absent()
     if draw(st.integers(0, 3)) == 0:
         happens = tree.Unless(happens, absent())

@@ -137,6 +137,8 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
         kinds += ["and", "all", "unless", "select", "select"]
     if language.conditions:
         kinds += ["trend", "trend", "relation", "relation", "relation", "key"]
+    if language.full and language.conditions:
+        kinds += ["correlated"]
     if language.aggregates:
         kinds += ["aggregate"] * 3 + ["computed"] * 2
     kind = draw(st.sampled_from(kinds))
@@ -166,6 +168,8 @@ def patterns(draw: st.DrawFn, language: Language, depth: int = 3) -> tree.Patter
     if not names:
         return pattern
     match kind:
+        case "correlated":
+            return draw(correlated(pattern))
         case "as":
             return tree.Named(pattern, word(draw(st.sampled_from("xyz"))))
         case "filter":
@@ -303,6 +307,60 @@ def conditioned(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
         else:
             pattern = draw(trends(pattern, names) if kind == "trend" else same_keys(pattern))
     return pattern
+
+
+@st.composite
+def correlated(draw: st.DrawFn, pattern: tree.Pattern) -> tree.Pattern:
+    """A pattern UNLESS one whose conditions name variables of the first."""
+    from ensue.analysis.variables import Variables
+
+    if isinstance(pattern, tree.Event | tree.Named):
+        # Nothing else happens in the interval of a single event.
+        pattern = tree.Sequence((pattern, tree.Event(word(draw(st.sampled_from(TYPES))))), False)
+    events: list[tree.Pattern] = [
+        tree.Named(tree.Event(word(draw(st.sampled_from(TYPES)))), word(name))
+        for name in "mn"[: draw(st.sampled_from((1, 1, 2)))]
+    ]
+    if draw(st.integers(0, 4)) == 0:
+        events[-1] = tree.Repeated(events[-1], 1, None, contiguous=False)
+    absent = events[0]
+    if len(events) > 1 and draw(st.integers(0, 2)):
+        absent = tree.Sequence(tuple(events), contiguous=False)
+    elif len(events) > 1:
+        absent = tree.Combined("OR", tuple(events))
+    own = bound_names(absent)
+    outer = [
+        name
+        for name in bound_names(pattern)
+        if name not in own and not Variables().may_repeat(pattern, name)
+    ]
+    if not outer:
+        return tree.Unless(pattern, absent)
+    value = st.sampled_from((*ATTRIBUTES, "v", "k")).map(word)
+
+    def condition() -> tree.Expression:
+        name, other, attribute = (
+            word(draw(st.sampled_from(own))),
+            word(draw(st.sampled_from(outer))),
+            draw(value),
+        )
+        mine, theirs = tree.Path((name, attribute)), tree.Path((other, attribute))
+        match draw(st.integers(0, 9)):
+            case 0:
+                return tree.Restriction(other, draw(predicates(0)))
+            case 1 if attribute.text != "k":
+                three = tree.Arithmetic("+", mine, theirs)
+                return tree.Comparison(draw(_signs), three, draw(_numbers))
+            case 2 | 3 | 4:
+                return tree.Comparison(draw(_signs), theirs, mine)
+            case _:
+                return tree.Comparison("=", mine, theirs)
+
+    conditions = condition()
+    if draw(st.integers(0, 3)) == 0:
+        operator = draw(st.sampled_from(("AND", "AND", "OR")))
+        conditions = tree.Logical(operator, (conditions, condition()))
+    return tree.Unless(pattern, tree.Filtered(absent, conditions))
 
 
 @st.composite

@@ -35,6 +35,8 @@ class Binder:
     context: Context
     variables: Mapping[str, Variable]
     event: Variable | None = None
+    elsewhere: Callable[[str], str | None] = lambda _: None
+    """Says where in the query a variable is bound that the pattern does not bind."""
 
     def within(self, variable: Variable) -> Binder:
         """Return the binder for what stands inside the brackets of a variable."""
@@ -145,10 +147,15 @@ class Binder:
     def report_variable(self, word: tree.Word) -> None:
         """Say that nothing in the pattern is called so."""
         known = list(self.variables)
+        message = f"the pattern never binds '{word.text}'"
+        hint = self.elsewhere(word.text)
+        if hint is not None:
+            self.context.report("E206", word.span, message, hint)
+            return
         self.context.report_name(
             "E206",
             word.span,
-            f"the pattern never binds '{word.text}'",
+            message,
             word.text,
             known,
             f"it binds {listing(known)}" if known else "it binds nothing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -68,22 +68,18 @@ _NOTHING = AllOf(())
 
 
 def bind_condition(
-    node: tree.Expression,
-    context: Context,
-    variables: Mapping[str, Variable],
-    repeats: Callable[[str], bool],
+    node: tree.Expression, binder: Binder, repeats: Callable[[str], bool]
 ) -> Condition:
     """Bind what stands after FILTER; `repeats` tells which variables may have several events."""
-    binder = Binder(context, variables)
     match node:
         case tree.Logical(operator=operator, operands=operands):
-            parts = tuple(bind_condition(each, context, variables, repeats) for each in operands)
+            parts = tuple(bind_condition(each, binder, repeats) for each in operands)
             return AllOf(parts) if operator == "AND" else AnyOf(parts)
         case tree.Not():
-            _report_not(node, context)
+            _report_not(node, binder.context)
             return _NOTHING
         case tree.Restriction(variable=word, predicate=predicate):
-            variable = variables.get(word.text)
+            variable = binder.variables.get(word.text)
             if variable is None:
                 binder.report_variable(word)
                 return _NOTHING

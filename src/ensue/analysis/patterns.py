@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -12,6 +12,7 @@ from ensue.analysis.conditions import Condition, SameKey, bind_condition
 from ensue.analysis.context import Context, listing, nearest
 from ensue.analysis.expressions import Attribute
 from ensue.analysis.functions import AGGREGATES
+from ensue.analysis.scopes import Scope, named_in, where_bound
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variable, Variables
 from ensue.errors import Fix, Span
@@ -31,9 +32,14 @@ class PatternBinder:
     variables: Variables = field(default_factory=Variables)
     conditions: dict[Span, Condition] = field(default_factory=dict)
     aggregates: dict[Span, tuple[Column, ...]] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    """What is seen of patterns to the left, right of an UNLESS."""
+    whole: tree.Pattern | None = None
+    """The pattern of the query."""
 
     def bind(self, pattern: tree.Pattern, *, optional: bool = False) -> None:
         """Check a pattern; it may be empty only where a sequence around it cannot be."""
+        self.whole = self.whole or pattern
         match pattern:
             case tree.Event():
                 self._event(pattern)
@@ -60,17 +66,10 @@ class PatternBinder:
                         self._bind_present(item, operator)
             case tree.Unless(pattern=inner, absent=absent):
                 self._bind_present(inner, "UNLESS")
-                self._bind_present(
-                    absent, "UNLESS", "what must not happen is there: + instead of *"
-                )
+                self._bind_absent(inner, absent)
             case tree.Filtered(pattern=inner, condition=condition):
                 self.bind(inner, optional=optional)
-                self.conditions[condition.span] = bind_condition(
-                    condition,
-                    self.context,
-                    self.variables.of(inner),
-                    cache(lambda name: self.variables.may_repeat(inner, name)),
-                )
+                self._filtered(inner, condition)
             case tree.Aggregated():
                 self._bind_present(pattern.pattern, "AGGREGATE")
                 self._aggregated(pattern)
@@ -97,6 +96,37 @@ class PatternBinder:
             message = f"this may be empty, and {operator} is about events that are there"
             self.context.report("E431", pattern.span, message, hint)
         self.bind(pattern, optional=True)
+
+    def _bind_absent(self, left: tree.Pattern, absent: tree.Pattern) -> None:
+        """Check what stands right of UNLESS: its conditions see the variables of the left."""
+        around = self.scope
+        self.scope = around.right_of(left, absent, self.variables)
+        self._bind_present(absent, "UNLESS", "what must not happen is there: + instead of *")
+        self.scope = around
+
+    def _filtered(self, pattern: tree.Pattern, condition: tree.Expression) -> None:
+        own = self.variables.of(pattern)
+        for word in named_in(condition):
+            if word.text in self.scope.iterated and word.text not in own:
+                self.context.report(
+                    "E432",
+                    word.span,
+                    f"'{word.text}' may have several events, and here one is meant",
+                    "right of UNLESS a condition names variables of the left that cannot be "
+                    "iterated: name a single event there, as in (A AS first ; A+ AS rest)",
+                )
+        self.conditions[condition.span] = bind_condition(
+            condition,
+            self._binder({**self.scope.visible, **own}, pattern),
+            cache(lambda name: name in own and self.variables.may_repeat(pattern, name)),
+        )
+
+    def _binder(self, known: Mapping[str, Variable], pattern: tree.Pattern | None = None) -> Binder:
+        """Return a binder that says of other variables where they are bound."""
+        whole, scope = self.whole, self.scope
+        return Binder(
+            self.context, known, elsewhere=lambda name: where_bound(name, pattern, scope, whole)
+        )
 
     def check_variables(self, words: Iterable[tree.Word], known: dict[str, Variable]) -> None:
         """Report listed variables that the pattern does not bind."""
@@ -175,7 +205,7 @@ class PatternBinder:
         for path in pattern.keys:
             variable = known.get(path.names[0])
             if variable is None:
-                Binder(self.context, known).report_variable(path.parts[0])
+                self._binder(known).report_variable(path.parts[0])
                 continue
             place = Span(path.parts[1].span.start, path.span.end)
             Binder(self.context, known).attribute(path.names[1:], variable, place, inside=False)
@@ -241,7 +271,7 @@ class PatternBinder:
         names = column.argument.names
         variable = known.get(names[0])
         if variable is None:
-            Binder(self.context, known).report_variable(column.argument.parts[0])
+            self._binder(known).report_variable(column.argument.parts[0])
             return None, Type.UNKNOWN
         if len(names) == 1:
             if function != "count":

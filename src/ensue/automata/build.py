@@ -69,7 +69,7 @@ class Compiled:
     def all_expressions(self) -> Iterator[Expression]:
         """Give all that is compared between events."""
         yield from (column.expression for column in self.plan.columns)
-        for deferred in self.plan.deferred:
+        for deferred in (*self.plan.deferred, *self.plan.correlated):
             yield from deferred.expressions()
         for each in self.absent:
             yield from each.all_expressions()
@@ -106,10 +106,12 @@ def _compiled(
     type_of: TypeOf,
     plan: Plan,
     unseen: frozenset[str],
+    outer: frozenset[str] = frozenset(),
+    beyond: frozenset[str] = frozenset(),
     *,
     adjoins: bool = False,
 ) -> Compiled:
-    builder = _Builder(formula, type_of, plan=plan, unseen=unseen)
+    builder = _Builder(formula, type_of, plan=plan, unseen=unseen, outer=outer, beyond=beyond)
     machine = builder.build(formula)
     builder.plan.shown = builder.made
     adjoined = builder.hidden_bit() if adjoins else 0
@@ -148,6 +150,10 @@ class _Builder:
     """Computed variables that nobody around looks at."""
     agreed: frozenset[str] = frozenset()
     """Computed variables that come to an AND, whose sides never compute the same event."""
+    outer: frozenset[str] = frozenset()
+    """Variables of the pattern left of the UNLESS that all of this stands right of."""
+    beyond: frozenset[str] = frozenset()
+    """Variables of patterns left of UNLESSes further out."""
 
     def __post_init__(self) -> None:
         for each in f.subformulas(self.whole):
@@ -185,9 +191,10 @@ class _Builder:
             case f.All(items=items):
                 return m.Together(tuple(map(self.build, items)))
             case f.Unless(formula=inner, absent=absent):
-                if f.is_unary(absent) or self.sealed:
+                correlated = bool(f.free_variables(absent))
+                if not correlated and (f.is_unary(absent) or self.sealed):
                     return m.Without(self.build(inner), self._mute(absent, "UNLESS"))
-                return self._bounded(inner, absent)
+                return self._bounded(formula)
             case f.Filter():
                 return self._filtered(formula)
             case f.Project(formula=inner, variables=names):
@@ -226,13 +233,8 @@ class _Builder:
         names = {column.variable for column in formula.columns}
         before = len(self.made)
         machine = self._looked_at(formula.formula, names)
-        bits: dict[str, int] = {}
-        for name in sorted(names & self.variables.keys()):
-            if self._is_own(name, formula):
-                bits[name] = self._bit(name)
-            else:
-                bits[name] = self.hidden_bit()
-                machine = m.Copied(machine, self._bit(name), bits[name])
+        own = sorted(names & self.variables.keys())
+        machine, bits = self._marked_variables(machine, formula, own)
         end = self.hidden_bit()
         inside = tuple(self.made[before:])
         self.made.append(len(self.plan.makers))
@@ -246,21 +248,51 @@ class _Builder:
         self.unseen = unseen
         return machine
 
-    def _bounded(self, formula: f.Formula, absent: f.Formula) -> m.Machine:
+    def _bounded(self, formula: f.Unless) -> m.Machine:
         """Build φ of φ UNLESS ψ, and a machine of its own for a ψ that relates events.
 
         Which of the matches with one interval ψ chooses, and what it binds, makes no difference.
+        Events of φ that conditions of ψ are about keep their bits.
         """
+        inner, absent, outer = formula.formula, formula.absent, formula.outer
         while isinstance(absent, f.Project) or (
             isinstance(absent, f.Select) and absent.strategy not in ("START", "STRICT")
         ):
             absent = absent.formula
+        if self.sealed:
+            raise self._chooses(f"UNLESS ({f.describe(absent)})")
+        if outer & f.computed_variables(inner):
+            raise NotUnaryError("an UNLESS with conditions on computed events to its left")
         unseen = f.computed_variables(absent)
-        alone = _compiled(absent, self.type_of, self.plan.like(), unseen)
+        beyond = (self.outer | self.beyond) - outer
+        alone = _compiled(absent, self.type_of, self.plan.like(), unseen, outer, beyond)
+        machine, bits = self._marked_variables(self.build(inner), inner, sorted(outer))
         begin, end = self.hidden_bit(), self.hidden_bit()
-        self.plan.intervals.append(Interval(begin, end, len(self.absent)))
+        interval = Interval(begin, end, len(self.absent), tuple(bits.items()))
+        self.plan.intervals.append(interval)
         self.absent.append(alone)
-        return m.Bounded(self.build(formula), begin, end)
+        return m.Bounded(machine, begin, end)
+
+    def _marked_variables(
+        self, machine: m.Machine, formula: f.Formula, names: Collection[str]
+    ) -> tuple[m.Machine, dict[str, int]]:
+        """Return a machine whose labels tell the events of variables in one scope, and how."""
+        bits: dict[str, int] = {}
+        for name in names:
+            if self._is_own(name, formula):
+                bits[name] = self._bit(name)
+            else:
+                bits[name] = self.hidden_bit()
+                machine = m.Copied(machine, self._bit(name), bits[name])
+        return machine, bits
+
+    def _chooses(self, condition: str) -> NotUnaryError:
+        """Say which operator around a condition keeps it from being decided later."""
+        strategies = [each for each in self.sealed if each in m.COMPARE]
+        return NotUnaryError(
+            f"{(strategies or self.sealed)[0]} below the top of the pattern, which chooses "
+            f"among matches by the condition {condition}"
+        )
 
     def _sealed(self, formula: f.Formula, operator: str) -> m.Machine:
         """Build a formula whose own runs are compared, so that labels must tell everything."""
@@ -280,6 +312,10 @@ class _Builder:
 
     def _filtered(self, formula: f.Filter) -> m.Machine:
         inner = formula.formula
+        if self.outer or self.beyond:
+            far = [each for each in formula.conditions if self._names_others(each)]
+            if far:
+                return self._correlated(formula, far)
         if isinstance(inner, f.Or) and all(_names_of_one_event(each) for each in inner.items):
             items = (f.Filter(each, formula.conditions) for each in inner.items)
             return m.Choice(tuple(map(self._filtered, items)))
@@ -306,6 +342,41 @@ class _Builder:
                 machine = m.Filtered(machine, self._bit(condition.variable), test)
         return machine
 
+    def _names_others(self, condition: f.Atomic) -> bool:
+        """Tell whether a condition is about events left of an UNLESS around it."""
+        others = self.outer | self.beyond
+        return any(name in others for name in f.condition_variables(condition))
+
+    def _correlated(self, formula: f.Filter, conditions: Sequence[f.Atomic]) -> m.Machine:
+        """Mark the events that conditions compare with some left of UNLESS, and keep these.
+
+        A condition about events of the left alone is asked where its own pattern matches, so
+        its first event is marked.
+        """
+        about = _names(conditions)
+        if self.sealed:
+            raise self._chooses(conditions[0].text)
+        if about & self.beyond:
+            raise NotUnaryError(f"the condition {conditions[0].text}, which looks two UNLESSes out")
+        if about & f.computed_variables(formula.formula):
+            raise NotUnaryError("a condition right of UNLESS between computed events and its left")
+        rest = tuple(each for each in formula.conditions if each not in conditions)
+        machine = self.build(f.Filter(formula.formula, rest) if rest else formula.formula)
+        machine, bits = self._marked_variables(machine, formula, sorted(about - self.outer))
+        marker = 0
+        if self.rounds:
+            marker = self.hidden_bit()
+            machine = m.Marked(machine, marker)
+        for condition in conditions:
+            names = f.condition_variables(condition)
+            own = tuple((name, bits[name]) for name in names if name in bits)
+            if not own:
+                first = self.hidden_bit()
+                machine = m.Marked(machine, first)
+                own = (("", first),)
+            self.plan.correlated.append(Deferred(condition, own, marker))
+        return machine
+
     def _watched(
         self,
         machine: m.Machine,
@@ -318,20 +389,10 @@ class _Builder:
         Conditions on events that one of the makers computes wait for them.
         """
         if self.sealed:
-            strategies = [each for each in self.sealed if each in m.COMPARE]
-            raise NotUnaryError(
-                f"{(strategies or self.sealed)[0]} below the top of the pattern, which chooses "
-                f"among matches by the condition {conditions[0].text}"
-            )
+            raise self._chooses(conditions[0].text)
         names = sorted(_names(conditions) & self.variables.keys())
         computed = self._computed(makers)
-        bits: dict[str, int] = {}
-        for name in names:
-            if self._is_own(name, formula):
-                bits[name] = self._bit(name)
-            else:
-                bits[name] = self.hidden_bit()
-                machine = m.Copied(machine, self._bit(name), bits[name])
+        machine, bits = self._marked_variables(machine, formula, names)
         marker = 0
         if self.rounds:
             marker = self.hidden_bit()

@@ -181,6 +181,8 @@ class Interval(NamedTuple):
     end: int
     absent: int
     """The number of ψ among those of the query."""
+    outer: tuple[tuple[str, int], ...] = ()
+    """The variables of φ that conditions of ψ name, and the bits of their events."""
 
 
 @dataclass(slots=True)
@@ -191,6 +193,8 @@ class Plan:
     instances: list[Instance] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     intervals: list[Interval] = field(default_factory=list)
+    correlated: list[Deferred] = field(default_factory=list)
+    """Conditions right of an UNLESS on events left of it: decided when both are known."""
     makers: list[Maker] = field(default_factory=list)
     """AGGREGATEs inside the pattern, those inside others before them."""
     shown: list[int] = field(default_factory=list)

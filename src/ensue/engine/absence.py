@@ -3,6 +3,9 @@
 A match of φ survives when every match of ψ that ends by its end starts before it starts. So all
 that has to be known of ψ is, at each event, the latest start of those that ended so far (in its
 partition). Where ψ has conditions that are decided as matches are listed, its events are kept too.
+
+Where conditions of ψ name variables of φ, its matches are kept as far as the window reaches, with
+what those conditions ask of them (see correlation.py).
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensue.engine.block import below, part
+from ensue.engine.correlation import Happened
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.recogniser import Outcome, StoppedError
-from ensue.engine.refine import Barriers, Refined, Stretch
+from ensue.engine.refine import Barriers, Refined, Refinement, Rows, Stretch
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.runtime.evaluate import carry_latest
@@ -48,7 +52,7 @@ class Absence:
     """What matches of ψ refer to, where somebody has to look at it."""
 
     @property
-    def barriers(self) -> Barriers:
+    def barriers(self) -> Barriers | Happened:
         """What is known so far."""
         return Barriers(tuple(self.stretches))
 
@@ -128,6 +132,79 @@ class Absence:
         """Go on from what was known."""
         self.by_key = saved["by_key"].copy()
         self.stretches = [Stretch(saved["first"], saved["latest"])]
+        self._load_engine(saved, kept)
+
+    def _load_engine(self, saved: Mapping[str, Any], kept: Stream) -> None:
         # Of what is kept, φ may not have read everything.
         self.events.add(kept.slice(0, int(np.searchsorted(kept.all_positions(), self._reached))))
         self.engine.load(part(saved, "engine"), kept)
+
+
+_SLACK = 1 << 10
+"""So many matches of ψ may be kept in vain before those out of the window are looked for."""
+
+
+@dataclass(slots=True)
+class CorrelatedAbsence(Absence):
+    """The evaluation of a ψ whose conditions name variables of φ."""
+
+    happened: Happened = field(kw_only=True)
+    _next: int = 0
+    """The first position that was not read."""
+    _oldest: int = 0
+    """The first position that φ may refer to."""
+    _kept: int = 0
+    """How many matches of ψ were left when the old ones were forgotten."""
+
+    @property
+    def barriers(self) -> Happened:
+        """What is known so far."""
+        return self.happened
+
+    @property
+    def _reached(self) -> int:
+        return self._next
+
+    def _note(self, found: Findings, stream: Stream, keys: np.ndarray, first_needed: int) -> None:
+        """Write down the matches of ψ that a stretch completes."""
+        if not len(stream.times):
+            return
+        if not isinstance(found, Refined):
+            assert isinstance(found, Enumerated)
+            found = Refined(found, Refinement((), positions_only=False, limit=None))
+        self._look_at(found, stream)
+        assert found.events is not None
+        rows = Rows(found.events, self.happened.columns)
+        new = {
+            (word.end, word.start, self.happened.correlation.rounds(word.labels))
+            for word in found.passing()
+        }
+        for end, start, rounds in sorted(new, key=lambda each: each[:2]):
+            key = int(keys[end - stream.first]) if len(keys) else 0
+            self.happened.add(start, end, key, rounds, rows.__getitem__)
+        self._next, self._oldest = stream.first + len(stream.times), first_needed
+        if len(self.happened.happenings) > 2 * self._kept + _SLACK:
+            self.happened = self.happened.since(first_needed)
+            self._kept = len(self.happened.happenings)
+
+    def save(self) -> dict[str, Any]:
+        """Write down what is known of ψ."""
+        self.happened = self.happened.since(self._oldest)
+        found = [(each.start, each.end, each.key, each.rounds) for each in self.happened.happenings]
+        return {
+            "next": self._next,
+            "happened": tuple(found),
+            **below("engine", self.engine.save()),
+        }
+
+    def load(self, saved: Mapping[str, Any], kept: Stream) -> None:
+        """Go on from what was known."""
+        self._next = saved["next"]
+        self._load_engine(saved, kept)
+        rows = Rows(lambda: kept, self.happened.columns)
+        self.happened = Happened(self.happened.correlation)
+        # What starts before all that is kept lies inside no match that is still to come.
+        first = int(kept.all_positions()[0]) if len(kept.times) else self._next
+        for start, end, key, rounds in saved["happened"]:
+            if start >= first:
+                self.happened.add(start, end, key, rounds, rows.__getitem__)

@@ -10,6 +10,7 @@ from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.engine.as_partition import equal_attribute
 from ensue.engine.chain import asks_neighbours, take_off
+from ensue.engine.correlation import equality
 from ensue.engine.explain_totals import ON_GRAPH, aggregates, listing_cost, why_listed
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
@@ -89,21 +90,22 @@ def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:
 
 def _conditions(compiled: Compiled, formula: Formula) -> str:
     """Tell how each condition between events is decided."""
+    ways = _ways(compiled)
     texts = dict.fromkeys(
         condition.text
         for each in subformulas(formula)
         if isinstance(each, Filter)
         for condition in each.conditions
-        if not isinstance(condition, Each)
+        if not isinstance(condition, Each) or condition.text in ways
     )
-    ways = _ways(compiled)
     lines = [f"{text}:  {ways.get(text, _ONE_EVENT)}" for text in texts]
     count = compiled.plan.registers
     if count:
         lines.append(f"{count} registers; runs with equal contents are one configuration")
     lines += [
         f"UNLESS {number + 1} is evaluated beside the pattern, and decided as matches are listed"
-        for number in range(len(compiled.absent))
+        + (_CORRELATED if absent.plan.correlated else "")
+        for number, absent in enumerate(compiled.absent)
     ]
     if compiled.hides:
         lines.append(
@@ -122,6 +124,18 @@ _TREE = (
     "search tree; an event visits the different values that it passes; few, or many at a time, are "
     "scanned"
 )
+_CORRELATED = (
+    "; its own matches are kept as far as the window reaches, by the values of their equalities "
+    "with the pattern"
+)
+_BY_VALUE = (
+    "by the value of the events left of UNLESS; one lookup for each match, however many of what "
+    "must not happen there are"
+)
+_IN_INTERVAL = (
+    "on listing, for each match with all of what must not happen inside its interval that the "
+    "equalities leave"
+)
 _LISTING = "on listing; matches are found without it, and each is checked as it is listed"
 
 
@@ -133,8 +147,13 @@ def _ways(compiled: Compiled) -> dict[str, str]:
         ways[instance.text] = _HASH if signs == {"="} else _TREE
     for deferred in compiled.plan.deferred:
         ways[deferred.condition.text] = _LISTING
-    for absent in compiled.absent:
-        ways |= _ways(absent)
+    for interval in compiled.plan.intervals:
+        absent = compiled.absent[interval.absent]
+        outer = frozenset(name for name, _ in interval.outer)
+        ways |= _ways(absent) | {
+            each.condition.text: _IN_INTERVAL if equality(each, outer) is None else _BY_VALUE
+            for each in absent.plan.correlated
+        }
     return ways
 
 

@@ -13,10 +13,11 @@ from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.automata.machine import Support
 from ensue.automata.relevance import Needed, needed
-from ensue.engine.absence import Absence
+from ensue.engine.absence import Absence, CorrelatedAbsence
 from ensue.engine.aggregating import Aggregating, type_of
 from ensue.engine.block import below, part
 from ensue.engine.chain import adds_only
+from ensue.engine.correlation import Correlation, Happened
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.keys import Keys
 from ensue.engine.reading import read_clocks, read_keys, read_streams, unread
@@ -98,11 +99,22 @@ class Fast:
             compact_always=self.compact_always,
         )
 
-        alone = replace(bound, consume="NONE", limit=1)
-        self.absences = tuple(
-            Absence(Fast(each, alone, self.limits, self.tally, _checks(each), self.compact_always))
-            for each in self.compiled.absent
-        )
+        self.absences = tuple(map(self._absence, self.compiled.absent, self._outer()))
+
+    def _outer(self) -> list[frozenset[str]]:
+        """Return, for each of what must not happen, the variables of φ that it names."""
+        intervals = sorted(self.compiled.plan.intervals, key=lambda each: each.absent)
+        return [frozenset(name for name, _ in each.outer) for each in intervals]
+
+    def _absence(self, absent: Compiled, outer: frozenset[str]) -> Absence:
+        """Return what evaluates something that must not happen."""
+        alone = replace(self.bound, consume="NONE", limit=None if outer else 1)
+        checks = _checks(absent)
+        engine = Fast(absent, alone, self.limits, self.tally, checks, self.compact_always)
+        if not outer:
+            return Absence(engine)
+        correlation = Correlation(tuple(absent.plan.correlated), outer, self.tally)
+        return CorrelatedAbsence(engine, happened=Happened(correlation))
 
     @property
     def _columnar(self) -> bool:

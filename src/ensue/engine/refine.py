@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,16 +52,35 @@ class Stretch(NamedTuple):
     latest: np.ndarray
 
 
-class Barriers(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Barriers:
     """What is known, of a ψ that must not happen, at the events that matches may refer to."""
 
     stretches: tuple[Stretch, ...]
+
+    columns: frozenset[str] = frozenset()
+    """The columns of events of φ that are looked at: none."""
 
     def latest(self, position: int) -> int:
         """Return the latest start of a match of ψ that has ended by an event."""
         place = bisect_right(self.stretches, position, key=lambda each: each.first) - 1
         stretch = self.stretches[place]
         return int(stretch.latest[position - stretch.first])
+
+    def inside(self, key: int, first: int, last: int, outer: Mapping[str, list[Event]]) -> bool:
+        """Tell whether a match of ψ lies in an interval; here no condition names `outer`."""
+        return self.latest(last) >= first
+
+
+class Barrier(Protocol):
+    """Matches of a ψ that must not happen."""
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of events of φ that are looked at."""
+
+    def inside(self, key: int, first: int, last: int, outer: Mapping[str, list[Event]]) -> bool:
+        """Tell whether one lies in an interval and satisfies its conditions with events of φ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +195,7 @@ class Refined:
     tally: Tally = field(default_factory=Tally)
     before: Mapping[int, int] = field(default_factory=dict)
     """Up to where everything was consumed before, by key; 0 where keys do not matter."""
-    barriers: tuple[Barriers, ...] = ()
+    barriers: tuple[Barrier, ...] = ()
     """What must not have happened."""
     events: Callable[[], Stream] | None = None
     """The events of the matches, once they are kept somewhere."""
@@ -216,6 +235,13 @@ class Refined:
         assert self._after is not None
         return self._after
 
+    def passing(self) -> Iterator[Word]:
+        """Give the matches that pass the checks, with the labels of their events."""
+        reference = self._reference()
+        for word in self.found.words():
+            if self._read(word, reference) is not None:
+                yield word
+
     def latest_starts(self) -> Iterator[tuple[int, int]]:
         """Give each completing event, and the latest start of a match that passes the checks."""
         reference = self._reference()
@@ -254,7 +280,7 @@ class Refined:
 
     def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
         """Return the match that a run has read, with the events computed inside; None: none."""
-        if not self._undisturbed(word):
+        if not self._undisturbed(word, reference):
             return None
         refinement = self.refinement
         made: list[list[tuple[str, Computed]]] = []
@@ -298,6 +324,7 @@ class Refined:
         every = (paths_of(read) for each in refinement.deferred for read in each.expressions())
         operators = (*refinement.operators, *(each.formula for each in refinement.makers))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)
+        read = read.union(*(each.columns for each in self.barriers))
         rows: Any = Rows(self._view, frozenset(read))
         return Reference(rows, self.tally)
 
@@ -305,14 +332,19 @@ class Refined:
         assert self.events is not None, "matches are looked at before their events are kept"
         return self.events()
 
-    def _undisturbed(self, word: Word) -> bool:
+    def _undisturbed(self, word: Word, reference: Reference) -> bool:
         """Tell whether nothing happened inside the intervals of a match that must not."""
-        for begin, end, absent in self.refinement.intervals:
+        for begin, end, absent, outer in self.refinement.intervals:
             first = word.start
+            events: dict[str, list[Event]] = {name: [] for name, _ in outer}
             for position, label in word.labels:
                 if label & begin:
                     first = position
-                if label & end and self.barriers[absent].latest(position) >= first:
+                    events = {name: [] for name, _ in outer}
+                for name, bit in outer:
+                    if label & bit:
+                        events[name].append(reference.stream[position])
+                if label & end and self.barriers[absent].inside(word.key, first, position, events):
                     return False
         return True
 

@@ -30,6 +30,8 @@ from ensue.logic.formula import (
     Sequence,
     Strategy,
     Unless,
+    bound_variables,
+    free_variables,
 )
 
 SELECTED = ""
@@ -83,7 +85,7 @@ class _Builder:
                 built = tuple(map(self._present, items))
                 return Or(built) if operator == "OR" else (All if operator == "ALL" else And)(built)
             case tree.Unless(pattern=inner, absent=absent):
-                return Unless(self.build(inner), self.build(absent))
+                return self._unless(self.build(inner), self.build(absent))
             case tree.Filtered(pattern=inner, condition=condition):
                 return self._filtered(inner, self.query.conditions[condition.span])
             case tree.Partitioned(pattern=inner, keys=keys):
@@ -97,6 +99,10 @@ class _Builder:
                 return Project(self._present(inner), frozenset(word.text for word in words))
             case tree.Applied(function=word, pattern=inner):
                 return Select(self.build(inner), cast(Strategy, word.text.upper()))
+
+    def _unless(self, formula: Formula, absent: Formula) -> Formula:
+        outer = free_variables(absent)
+        return Unless(formula, absent, outer & bound_variables(formula) if outer else outer)
 
     def _count(self, nodes: int, pattern: tree.Node) -> None:
         self.nodes += nodes

@@ -76,8 +76,12 @@ class All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unless:
+    """Those matches inside whose interval there is none of what must be absent."""
+
     formula: Formula
     absent: Formula
+    outer: frozenset[str] = frozenset()
+    """Variables of `formula` that conditions of `absent` name: these are about its events."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +167,38 @@ def bindings_of(formula: Formula, variable: str) -> int:
     )
 
 
+def bound_variables(formula: Formula) -> frozenset[str]:
+    """Return the variables to which a match of a formula may bind something."""
+    match formula:
+        case Atom(variable=name):
+            return frozenset({name})
+        case Absent() | Empty():
+            return frozenset()
+        case Named(formula=inner, variable=name) | Aggregate(formula=inner, variable=name):
+            return bound_variables(inner) | {name}
+        case Project(formula=inner, variables=names):
+            return bound_variables(inner) & names
+        case Unless(formula=inner):
+            return bound_variables(inner)
+        case _:
+            return frozenset().union(*map(bound_variables, children(formula)))
+
+
+def free_variables(formula: Formula) -> frozenset[str]:
+    """Return the variables that conditions name and that their own pattern does not bind.
+
+    They stand right of an UNLESS, and are bound left of it.
+    """
+    match formula:
+        case Filter(formula=inner, conditions=conditions):
+            named = frozenset(name for each in conditions for name in condition_variables(each))
+            return free_variables(inner) | (named - bound_variables(inner))
+        case Unless(formula=inner, absent=absent):
+            return free_variables(inner) | (free_variables(absent) - bound_variables(inner))
+        case _:
+            return frozenset().union(*map(free_variables, children(formula)))
+
+
 def most_events(formula: Formula, variable: str) -> int:
     """Bound the number of events that a match binds to a variable; 2 stands for many."""
     return _most_events(formula, frozenset({variable}))
@@ -191,6 +227,8 @@ def _most_events(formula: Formula, names: frozenset[str] | None) -> int:
 def is_unary(formula: Formula) -> bool:
     """Tell whether all conditions look at one event of the stream at a time."""
     parts = list(subformulas(formula))
+    if any(isinstance(each, Unless) and each.outer for each in parts):
+        return False
     computes = any(isinstance(each, Aggregate) for each in parts)
     return all(
         isinstance(condition, Each)

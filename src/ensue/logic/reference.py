@@ -100,7 +100,10 @@ class Reference:
     tally: Tally = field(default_factory=Tally)
     opens: bool = True
     """Whether the first event here is the first of the (sub)stream, not just the first kept."""
+    outer: Mapping[str, Sequence[Event | Computed]] = field(default_factory=dict)
+    """The events of variables that are bound left of an UNLESS, for what stands right of it."""
     _known: dict[int, tuple[f.Formula, Meaning]] = field(default_factory=dict)
+    _given: dict[Any, Reference] = field(default_factory=dict)
 
     def meaning(self, formula: f.Formula) -> Meaning:
         """Return the set of complex events of a formula."""
@@ -141,12 +144,14 @@ class Reference:
                 for item in items[1:]:
                     found = frozenset(a.union(b) for a in found for b in self.meaning(item))
                 return found
-            case f.Unless(formula=inner, absent=absent):
-                bad = self.meaning(absent)
+            case f.Unless(formula=inner, absent=absent, outer=outer):
                 return {
                     c
                     for c in self.meaning(inner)
-                    if not any(c.start <= b.start and b.end <= c.end for b in bad)
+                    if not any(
+                        c.start <= b.start and b.end <= c.end
+                        for b in self.given(c, outer).meaning(absent)
+                    )
                 }
             case f.Filter(formula=inner, conditions=conditions):
                 return {
@@ -165,6 +170,18 @@ class Reference:
                 return {c for c, support in supports if _has_no_gap(support)}
             case f.Select(formula=inner, strategy=strategy):
                 return select(self.meaning(inner), strategy)
+
+    def given(self, c: ComplexEvent, variables: frozenset[str]) -> Reference:
+        """Return the reference in which some variables mean the events of a complex event."""
+        if not variables:
+            return self
+        same = projected(c, variables)
+        key = (variables, same.bindings, same.computed)
+        if key not in self._given:
+            events = {name: self._events(c, name) for name in variables}
+            outer = {**self.outer, **events}
+            self._given[key] = Reference(self.stream, self.tally, self.opens, outer)
+        return self._given[key]
 
     # conditions
 
@@ -192,6 +209,8 @@ class Reference:
 
     def _events(self, c: ComplexEvent, variable: str) -> list[Event | Computed]:
         """Return what is bound to a variable, in order."""
+        if variable in self.outer:
+            return list(self.outer[variable])
         events: list[tuple[int, int, Event | Computed]] = [
             (i, -1, self.stream[i]) for i in c.positions(variable)
         ]

@@ -1,0 +1,90 @@
+"""What conditions right of UNLESS may name: variables bound to its left, one event each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ensue.analysis.variables import Variable, Variables
+from ensue.language import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The variables of patterns to the left, seen from the right of an UNLESS."""
+
+    visible: Mapping[str, Variable] = field(default_factory=dict)
+    iterated: frozenset[str] = frozenset()
+    """Those of them that may have several events: conditions cannot name these."""
+    taken: frozenset[str] = frozenset()
+    """Names of the left that the right binds too: there they mean its own events."""
+    inside: bool = False
+    """Whether there is an UNLESS around at all."""
+
+    def right_of(self, left: tree.Pattern, right: tree.Pattern, variables: Variables) -> Scope:
+        """Return the scope of the right side of an UNLESS that stands in this scope."""
+        own = variables.of(left)
+        known = {**self.visible, **own}
+        taken = frozenset(bound_anywhere(right))
+        repeated = frozenset(name for name in own if variables.may_repeat(left, name))
+        return Scope(
+            {name: each for name, each in known.items() if name not in taken},
+            (self.iterated - own.keys()) | repeated,
+            taken & known.keys(),
+            inside=True,
+        )
+
+
+def bound_anywhere(node: tree.Node) -> Iterator[str]:
+    """Give the variables that some part of a pattern binds, seen from the outside or not."""
+    match node:
+        case tree.Event(type=word):
+            yield "ANY" if word is None else word.text
+        case tree.Named(variable=word) | tree.Aggregated(variable=word):
+            yield word.text
+    for child in tree.children(node):
+        yield from bound_anywhere(child)
+
+
+def named_in(condition: tree.Node) -> Iterator[tree.Word]:
+    """Give the words of a condition that stand for variables."""
+    match condition:
+        case tree.Restriction(variable=word):
+            yield word
+        case tree.Path(parts=parts):
+            yield parts[0]
+        case _:
+            for child in tree.children(condition):
+                yield from named_in(child)
+
+
+def where_bound(
+    name: str, pattern: tree.Pattern | None, scope: Scope, whole: tree.Pattern | None
+) -> str | None:
+    """Say what to write about a variable that a pattern does not bind, but another part does."""
+    if name in scope.visible:
+        return f"right of UNLESS only conditions name variables of the left: FILTER … = {name}.…"
+    if name in scope.taken:
+        return (
+            f"'{name}' is bound on both sides of UNLESS, so here it could only be that of the "
+            "right: give one of them another name"
+        )
+    if pattern is not None and name in _right_of_unless(pattern):
+        return (
+            "what stands right of UNLESS binds nothing: put the condition there, "
+            f"… UNLESS (… AS {name} FILTER …)"
+        )
+    if scope.inside and whole is not None and name in bound_anywhere(whole):
+        return (
+            "right of UNLESS a condition names variables of its own pattern and of the one to the "
+            f"left: put what binds '{name}' there, (… AS {name} ; …) UNLESS …"
+        )
+    return None
+
+
+def _right_of_unless(node: tree.Node) -> frozenset[str]:
+    """Return what is bound right of an UNLESS somewhere in a pattern."""
+    found = frozenset().union(*map(_right_of_unless, tree.children(node)))
+    if isinstance(node, tree.Unless):
+        found |= frozenset(bound_anywhere(node.absent))
+    return found
