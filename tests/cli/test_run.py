@@ -45,12 +45,12 @@ def test_the_table() -> None:
     outcome = ensue("run", "query.ceql", "events.csv", "--limit-rows", 2)
     assert outcome.code == 0
     assert [line.rstrip() for line in outcome.stdout.splitlines()] == [
-        "match  at  bound to  type  ts  name  price",
-        "──────────────────────────────────────────",
-        "0..1    0  SELL      SELL   1  MSFT  25.50",
+        "match  at  bound to  type  ts  name  price  query",
+        "─────────────────────────────────────────────────",
+        "0..1    0  SELL      SELL   1  MSFT  25.50  query",
         "        1  b         BUY    2  MSFT  26.00",
         "",
-        "0..2    0  SELL      SELL   1  MSFT  25.50",
+        "0..2    0  SELL      SELL   1  MSFT  25.50  query",
         "        2  b         BUY    3  IBM   80.25",
         "… and 1 more",
     ]
@@ -306,10 +306,11 @@ def test_bad_options(options: list[str], folder: Path) -> None:
 # Formats
 
 FIRST = {
-    "start": 0,
-    "end": 1,
     "start_time": 1,
     "end_time": 2,
+    "match_id": "7442f067ba6aa0cfac620e8de74ce255",
+    "start": 0,
+    "end": 1,
     "SELL": [{"type": "SELL", "ts": 1, "name": "MSFT", "price": 25.5}],
     "BUY": [{"type": "BUY", "ts": 2, "name": "MSFT", "price": 26.0}],
     "b": [{"type": "BUY", "ts": 2, "name": "MSFT", "price": 26.0}],
@@ -319,21 +320,66 @@ PLACES = {**FIRST, "SELL": [0], "BUY": [1], "b": [1]}
 
 def test_json() -> None:
     options = ["events.csv", "--time", "ts", "--format", "json"]
-    assert objects(ensue("run", QUERY, *options))[0] == FIRST
+    (first, *_) = objects(ensue("run", QUERY, *options))
+    assert first == FIRST
+    assert list(first) == list(FIRST)
     assert objects(ensue("run", QUERY, *options, "--positions"))[0] == PLACES
 
 
 def test_csv() -> None:
     outcome = ensue("run", QUERY, "events.csv", "--time", "ts", "--format", "csv")
     first = next(csv.DictReader(io.StringIO(outcome.stdout)))
-    assert {name: json.loads(text) for name, text in first.items()} == FIRST
+    assert first.pop("match_id") == FIRST["match_id"]
+    assert {name: json.loads(text) for name, text in first.items()} == {
+        name: value for name, value in FIRST.items() if name != "match_id"
+    }
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_an_alert_has_rule_key_id_and_times_with_their_zone(folder: Path, kind: str) -> None:
+    (folder / "rules").mkdir()
+    (folder / "rules" / "pairs.ceql").write_text(
+        "SELECT b[name] FROM S WHERE SELL ; BUY AS b PARTITION BY [name] WITHIN 1 HOUR"
+    )
+    (folder / "zoned.csv").write_text(
+        "type,at,name\nSELL,2026-01-31T09:30:00+01:00,IBM\nBUY,2026-01-31T09:30:00.25+01:00,IBM\n"
+    )
+    outcome = ensue("run", "rules/pairs.ceql", "zoned.csv", "--time", "at", "--format", kind)
+    assert outcome.code == 0, outcome.stderr
+    if kind == "csv":
+        (found,) = csv.DictReader(io.StringIO(outcome.stdout))
+    else:
+        (found,) = objects(outcome)
+    assert list(found)[:5] == ["query", "name", "start_time", "end_time", "match_id"]
+    assert (found["query"], found["name"]) == ("pairs", "IBM")
+    assert found["start_time"] == "2026-01-31T08:30:00Z"
+    assert found["end_time"] == "2026-01-31T08:30:00.250Z"
+    assert len(found["match_id"]) == 32
+
+
+def test_one_row_an_event() -> None:
+    options = ["events.csv", "--time", "ts", "--format", "json", "--long"]
+    first, second, *_ = objects(ensue("run", QUERY, *options))
+    assert first == {
+        **{name: FIRST[name] for name in ("start_time", "end_time", "match_id", "start", "end")},
+        "position": 0,
+        "variables": ["SELL"],
+        "type": "SELL",
+        "ts": 1,
+        "name": "MSFT",
+        "price": 25.5,
+    }
+    assert (second["match_id"], second["variables"]) == (first["match_id"], ["BUY", "b"])
+    outcome = ensue("run", QUERY, *options, "--positions")
+    assert outcome.code == 2
+    assert "--long writes events" in outcome.stderr
 
 
 def test_output_positions() -> None:
     outcome = ensue("run", QUERY, "events.csv", "--output", "positions", "--format", "json")
     assert objects(outcome)[2]["positions"] == [0, 3]
     table = ensue("run", QUERY, "events.csv", "--output", "positions")
-    assert table.stdout.splitlines()[0].split() == ["start", "end", "positions"]
+    assert table.stdout.splitlines()[0].split() == ["start", "end", "positions", "match_id"]
 
 
 @pytest.mark.parametrize("name", ["m.json", "m.jsonl", "m.ndjson.gz", "M.JSONL"])
@@ -367,7 +413,7 @@ def test_what_json_has_no_word_for(folder: Path) -> None:
         "BUY,2026-01-31 09:30:01,,nan\n"
     )
     found = objects(ensue("run", QUERY, "odd.csv", "--time", "at", "--format", "json"))[0]
-    assert found["start_time"] == "2026-01-31 09:30:00.123456789"
+    assert found["start_time"] == "2026-01-31T09:30:00.123456789"
     assert found["SELL"] == [
         {"type": "SELL", "at": found["start_time"], "day": "2026-01-31", "x": "inf"}
     ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 import ensue
-from ensue.cli.tables import cell, print_matches
+from ensue.engine.display import cell, print_matches
 
 EVENTS = [
     {"type": "A", "x": 1, "user": {"name": "ann", "city": "Aachen"}, "note": "n" * 50},
@@ -27,7 +28,7 @@ def table(query: str, width: int = 80, **options: Any) -> list[str]:
 
 
 def test_nested_attributes_are_dotted_and_only_those_of_interest_are_shown() -> None:
-    assert table("SELECT a[x, user.name], B[user.city] FROM S WHERE A AS a ; B") == [
+    assert table("SELECT a[x, user.name], B[user.city] FROM S WHERE A AS a ; B", width=60) == [
         "match  at  bound to  x  user.name  user.city",
         "────────────────────────────────────────────",
         "0..1    0  a         1  ann",
@@ -44,7 +45,7 @@ def test_computed_columns_and_events() -> None:
         WHERE (A ; (B AS b)+ AGGREGATE Y[n = count(b), total = sum(b.x)]) FILTER Y[n > 1]
         WITHIN 10 EVENTS
     """
-    assert table(query) == [
+    assert table(query, width=60) == [
         "match  at  bound to  x  top  n  total",
         "─────────────────────────────────────",
         "0..2    1  b         2    3",
@@ -76,11 +77,17 @@ def test_totals() -> None:
 @pytest.mark.parametrize("events", [True, False])
 def test_matches_that_show_no_variable(events: bool) -> None:
     found = table("SELECT NONE FROM S WHERE A ; B", events=events)
-    assert found == ["start  end", "──────────", "    0    1", "    0    2"]
+    assert [line[:12].rstrip() for line in found] == [
+        "start  end",
+        "────────────",
+        "    0    1",
+        "    0    2",
+    ]
+    assert found[0].endswith("match_id")
 
 
 def test_a_match_without_events_to_show() -> None:
-    found = table("SELECT c FROM S WHERE A ; (C AS c)? ; B")
+    found = table("SELECT c FROM S WHERE A ; (C AS c)? ; B", width=40)
     assert found[-1] == "0..2"
 
 
@@ -95,13 +102,33 @@ def test_matches_of_many_events_are_shortened() -> None:
 
 def test_columns_that_fit() -> None:
     wide = table("SELECT * FROM S WHERE A ; B", width=120)
-    assert wide[0] == "match  at  bound to  type  x  user.name  user.city  note"
+    assert wide[0].split() == (
+        ["match", "at", "bound", "to", "type", "x", "user.name", "user.city", "note", "match_id"]
+    )
     assert table("SELECT * FROM S WHERE A ; B", width=40)[-1] == "no room for user.city, note"
     found = table("SELECT * FROM S WHERE A ; B", width=40, mentioned=["user", "city"])
     assert found[-1] == "no room for user.name, note"
     narrow = table("SELECT * FROM S WHERE A ; B", width=70)
     assert narrow[2].endswith("…")
     assert max(map(len, narrow)) <= 70
+
+
+def test_what_is_about_the_whole_match_stands_on_its_first_line() -> None:
+    events = [
+        {"type": "A", "k": "p", "t": datetime(2026, 1, 31, 9, tzinfo=UTC), "v": 1},
+        {"type": "B", "k": "p", "t": datetime(2026, 1, 31, 10, tzinfo=UTC), "v": 2},
+    ]
+    query = ensue.compile(
+        "SELECT x[v], B[v] FROM S WHERE A AS x ; B PARTITION BY [k] WITHIN 2 HOURS", name="mine"
+    )
+    matches = query.run(events, time="t")
+    file = io.StringIO()
+    print_matches(Console(file=file, width=200), matches, events=True, most=5)
+    head, _, first, second = file.getvalue().splitlines()
+    assert head.split() == ("match at bound to v query k start_time end_time match_id".split())
+    times = ["2026-01-31", "09:00:00Z", "2026-01-31", "10:00:00Z"]
+    assert first.split() == ["0..1", "0", "x", "1", "mine", "p", *times, matches[0].id]
+    assert second.split() == ["1", "B", "2"]
 
 
 def test_rows_that_are_left_out() -> None:

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "language.md",
+    ROOT / "docs" / "running.md",
     ROOT / "docs" / "sessions.md",
     ROOT / "docs" / "aggregation.md",
 ]

@@ -66,6 +66,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close and abs(len(close[0]) - len(name)) <= 2 else None
 
 
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things.
+
+    >>> count(1, "error"), count(2000, "match", "matches"), count(0, "warning")
+    ('1 error', '2,000 matches', 'no warnings')
+    """
+    plural = plural or noun + "s"
+    return f"{f'{number:,}' if number else 'no'} {noun if number == 1 else plural}"
+
+
 def listing(names: Iterable[str], most: int = 8) -> str:
     """Write a few names one after another."""
     ordered = list(dict.fromkeys(names))

@@ -73,8 +73,8 @@ def demo(
         import ensue
         from ensue.cli.highlight import highlighted
         from ensue.cli.running import summary
-        from ensue.cli.tables import print_matches
         from ensue.datasets import stock_table
+        from ensue.engine.display import print_matches
 
         console = output()
         console.print(highlighted(QUERY))

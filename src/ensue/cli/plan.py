@@ -31,6 +31,8 @@ class Plan:
     format: Format
     out: Path | None
     show_events: bool
+    long: bool
+    """Whether every event of a match is a row."""
     most_rows: int
     """So many matches are shown in a table."""
     follow: bool

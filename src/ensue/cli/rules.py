@@ -14,6 +14,7 @@ from ensue.engine.joining import fitted, joined_fields
 from ensue.engine.query import Query
 from ensue.engine.query import open as open_queries
 from ensue.engine.query import resume as resume_queries
+from ensue.engine.tabulate import Layout
 from ensue.io.rejected import Rejected
 from ensue.options import OnError
 
@@ -124,35 +125,32 @@ class RuleMatches:
             rule = self.rules.rules[name]
             yield {QUERY: name, **{key: getattr(rule, key) for key in self.rules.labels}}, matches
 
-    def tables(self, *, events: bool) -> Iterator[pa.Table]:
+    def tables(self, layout: Layout) -> Iterator[pa.Table]:
         """Give rows, those that end first before the others."""
-        schema = self._schema(events) if self.rules.uniform else None
+        schema = self._schema(layout) if self.rules.uniform else None
         if sum(matches.count for matches in self.found.values()) > _MOST_ORDERED:
             for label, matches in self.labelled():
-                for table in matches.tables(events=events):
+                for table in matches.tables(layout):
                     yield _fit(_with_label(table, label), schema)
             return
         tables = [
             _fit(_with_label(table, label), schema)
             for label, matches in self.labelled()
-            for table in matches.tables(events=events)
+            for table in matches.tables(layout)
             if table.num_rows
         ]
         yield from _in_order(tables, schema)
 
-    def to_arrow(self, *, events: bool) -> pa.Table:
-        """Return all rows at once, of columns that all have."""
-        schema = self._schema(events)
-        return pa.concat_tables(
-            [schema.empty_table(), *(_fit(each, schema) for each in self.tables(events=events))]
-        )
+    def empty_table(self, layout: Layout) -> pa.Table:
+        """Return no rows, of columns that all have."""
+        return self._schema(layout).empty_table()
 
-    def _schema(self, events: bool) -> pa.Schema:
+    def _schema(self, layout: Layout) -> pa.Schema:
         """Return the columns that the rows of all rules have together."""
         schemas = []
         for label, matches in self.labelled():
-            table = next(matches.tables(events=events), None)
-            table = matches.to_arrow(events=events) if table is None else table
+            table = next(matches.tables(layout), None)
+            table = matches.empty_table(layout) if table is None else table
             schemas.append(_with_label(table.slice(0, 0), label).schema)
         fields = joined_fields(schemas, "write JSON lines: --format json")
         return pa.schema(list(fields.items()))

@@ -97,6 +97,13 @@ def run(
             show_default=False,
         ),
     ] = None,
+    long: Annotated[
+        bool,
+        typer.Option(
+            "--long",
+            help="Write one row for each event of a match, instead of one for each match.",
+        ),
+    ] = False,
     limit_rows: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show at most N matches in a table.")
     ] = 1000,
@@ -183,7 +190,8 @@ def run(
         plan = Plan(
             _format(Format(following) if following else format, out),
             out,
-            _show_events(show_events, positions_only=given["output"] == "positions"),
+            _show_events(show_events, positions_only=given["output"] == "positions", long=long),
+            long,
             limit_rows,
             follow,
             checkpoint,
@@ -219,9 +227,9 @@ def run(
         if engine is Engine.SPARK:
             from ensue.cli import spark
 
-            if follow or checkpoint is not None or on_error is not None:
+            if follow or checkpoint is not None or on_error is not None or long:
                 raise UsageError(
-                    "--follow, --checkpoint and --on-error go with --engine local only"
+                    "--follow, --checkpoint, --on-error and --long go with --engine local only"
                 )
             spark.execute(
                 asked,
@@ -283,7 +291,9 @@ def _rejected(given: tuple[str, Path] | None) -> Path | None:
     return path
 
 
-def _show_events(wanted: bool | None, *, positions_only: bool) -> bool:
+def _show_events(wanted: bool | None, *, positions_only: bool, long: bool) -> bool:
+    if long and wanted is False:
+        raise UsageError("--long writes events, so it does not go with --positions")
     if positions_only:
         if wanted:
             raise UsageError("--events and --output positions do not go together")

@@ -32,12 +32,13 @@ from ensue.cli.rules import (
     remark_counts,
 )
 from ensue.cli.stopping import Stopper, StopRequestError, stopper
-from ensue.cli.tables import MatchTable
 from ensue.cli.terminal import UsageError, count, output, remark
 from ensue.cli.writing import Sink, TextSink, open_sink
+from ensue.engine.display import MatchTable
 from ensue.engine.match import Matches
 from ensue.engine.query import Query
 from ensue.engine.session import Session
+from ensue.engine.tabulate import Layout
 from ensue.io.files import COMPRESSED
 from ensue.io.replacing import replacing
 from ensue.options import OnError, ReadOptions, ResultOptions, chosen
@@ -221,11 +222,9 @@ def _opened(
         assert plan.out is not None
         has_header = before is not None and before.output > 0
         with open_output(plan.out, None if before is None else before.output) as file:
-            yield TextSink(plan.format, file, plan.show_events, has_header=has_header)
+            yield TextSink(plan.format, file, _layout(plan), has_header=has_header)
     else:
-        with open_sink(
-            plan.format, plan.out, events=plan.show_events, in_place=plan.follow
-        ) as sink:
+        with open_sink(plan.format, plan.out, layout=_layout(plan), in_place=plan.follow) as sink:
             yield sink
 
 
@@ -244,6 +243,14 @@ def _collecting(plan: Plan, before: Checkpoint | None) -> Iterator[RejectedEvent
             target.open("wb") as file,
         ):
             yield RejectedEvents(file, plan.rejected)
+
+
+def _rows(plan: Plan) -> str:
+    return "long" if plan.long else "events" if plan.show_events else "positions"
+
+
+def _layout(plan: Plan) -> Layout:
+    return Layout(events=plan.show_events, long=plan.long)
 
 
 class _TableSink:
@@ -303,7 +310,7 @@ def _about(query: Query | RuleSet, options: Mapping[str, Any], plan: Plan) -> di
         "value of --param": {name: repr(value) for name, value in query.params.items()},
         **_deciding(options),
         "--format": plan.format.value,
-        "choice of --events or --positions": "events" if plan.show_events else "positions",
+        "choice of --events or --positions": _rows(plan),
         "file of matches": str(plan.out),
         "--on-error": None if plan.rejected is None else str(plan.rejected),
     }

@@ -129,9 +129,10 @@ def _read(spark: SparkSession, kind: str, files: list[str]) -> DataFrame:
 def _write(table: Any, kind: str, out: Path | None) -> None:
     """Write rows as JSON lines or CSV."""
     from ensue.cli.writing import open_sink
+    from ensue.engine.tabulate import Layout
 
     found: Any = _Found(table)
-    with open_sink(kind, out, events=True) as sink:
+    with open_sink(kind, out, layout=Layout(events=True)) as sink:
         sink.write(found)
         sink.finish(found)
 
@@ -142,13 +143,13 @@ class _Found:
     def __init__(self, table: Any) -> None:
         self._table = table
 
-    def tables(self, *, events: bool) -> list[Any]:
+    def tables(self, _: object) -> list[Any]:
         """Give all rows at once."""
         return [self._table]
 
-    def to_arrow(self, *, events: bool) -> Any:
-        """Give them as a table."""
-        return self._table
+    def empty_table(self, _: object) -> Any:
+        """Give the columns without the rows."""
+        return self._table.slice(0, 0)
 
 
 def _print(table: Any, out: Path | None, most: int) -> None:

@@ -18,6 +18,7 @@ from typing import NoReturn, TextIO
 import typer
 from rich.console import Console
 
+from ensue.analysis.context import count as count
 from ensue.cli.wording import as_options
 from ensue.errors import CeqlError, Diagnostic, EnsueError, Source, render
 
@@ -70,16 +71,6 @@ def show(diagnostics: Iterable[Diagnostic], source: Source) -> None:
     colour = is_coloured(remarks())
     told = [replace(each, hint=each.hint and as_options(each.hint)) for each in diagnostics]
     remark("\n\n".join(render(each, source, colour=colour) for each in told))
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things.
-
-    >>> count(1, "error"), count(2000, "match", "matches"), count(0, "warning")
-    ('1 error', '2,000 matches', 'no warnings')
-    """
-    plural = plural or noun + "s"
-    return f"{f'{number:,}' if number else 'no'} {noun if number == 1 else plural}"
 
 
 @contextmanager

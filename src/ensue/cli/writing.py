@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from ensue.engine.tabulate import Layout
 from ensue.errors import EventError
 from ensue.io.files import create_binary
+from ensue.io.instants import with_instants_as_text
 from ensue.io.replacing import replacing
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Sink(Protocol):
 
 @contextmanager
 def open_sink(
-    kind: str, path: Path | None, *, events: bool, in_place: bool = False
+    kind: str, path: Path | None, *, layout: Layout, in_place: bool = False
 ) -> Iterator[Sink]:
     """Open a file or standard output for matches.
 
@@ -44,33 +46,33 @@ def open_sink(
     """
     if path is None:
         sys.stdout.flush()
-        yield TextSink(kind, sys.stdout.buffer, events)
+        yield TextSink(kind, sys.stdout.buffer, layout)
         sys.stdout.buffer.flush()
         return
     with nullcontext(path) if in_place else replacing(path) as target:
         if kind == "parquet":
-            with _ParquetSink(target, events, path) as sink:
+            with _ParquetSink(target, layout, path) as sink:
                 yield sink
             return
         with create_binary(target) as stream:
-            yield TextSink(kind, stream, events)
+            yield TextSink(kind, stream, layout)
 
 
 class TextSink:
     """JSON lines or CSV: bytes after bytes."""
 
     def __init__(
-        self, kind: str, stream: IO[bytes], events: bool, *, has_header: bool = False
+        self, kind: str, stream: IO[bytes], layout: Layout, *, has_header: bool = False
     ) -> None:
         self._kind = kind
         self._stream = stream
-        self._events = events
+        self._layout = layout
         self._has_header = has_header
 
     def write(self, matches: Matches | RuleMatches) -> None:
         """Write matches and hand them to the system at once."""
         written = False
-        for table in matches.tables(events=self._events):
+        for table in matches.tables(self._layout):
             if table.num_rows:
                 self._write(table)
                 written = True
@@ -80,11 +82,11 @@ class TextSink:
     def finish(self, last: Matches | RuleMatches | None) -> None:
         """Write the header, if nothing was written so far."""
         if self._kind == "csv" and not self._has_header and last is not None:
-            self._write(last.to_arrow(events=self._events).slice(0, 0))
+            self._write(last.empty_table(self._layout))
 
     def _write(self, table: pa.Table) -> None:
         if self._kind == "json":
-            for some in _with_instants_as_text(table).to_batches(max_chunksize=4096):
+            for some in with_instants_as_text(table).to_batches(max_chunksize=4096):
                 lines = [_encode(row) for row in some.to_pylist()]
                 self._stream.write("".join(f"{line}\n" for line in lines).encode())
             return
@@ -110,9 +112,9 @@ class _ParquetSink:
     _WAITING = 50_000
     """So many matches are kept before they are written."""
 
-    def __init__(self, path: Path, events: bool, name: Path) -> None:
+    def __init__(self, path: Path, layout: Layout, name: Path) -> None:
         self._path = path
-        self._events = events
+        self._layout = layout
         self._name = name
         """What errors call the file."""
         self._tables: list[pa.Table] = []
@@ -130,7 +132,7 @@ class _ParquetSink:
     def write(self, matches: Matches | RuleMatches) -> None:
         """Keep matches until there are many, then write them."""
         self._last = matches
-        for table in matches.tables(events=self._events):
+        for table in matches.tables(self._layout):
             if table.num_rows:
                 self._tables.append(table)
                 self._rows += table.num_rows
@@ -141,7 +143,7 @@ class _ParquetSink:
         """Write what waits; a file without matches has columns too."""
         last = last or self._last
         if not self._tables and self._writer is None:
-            empty = pa.table({}) if last is None else last.to_arrow(events=self._events)
+            empty = pa.table({}) if last is None else last.empty_table(self._layout)
             self._tables.append(empty.slice(0, 0))
         if self._tables:
             self._write()
@@ -171,28 +173,13 @@ class _ParquetSink:
 
 def _flat(table: pa.Table) -> pa.Table:
     """Write lists and records as JSON text: CSV has no other way to hold them."""
-    table = _with_instants_as_text(table)
+    table = with_instants_as_text(table)
     for at, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             values = table.column(at).to_pylist()
             texts = [None if value is None else _encode(value) for value in values]
             table = table.set_column(at, field.name, pa.array(texts, pa.string()))
     return table
-
-
-def _with_instants_as_text(table: pa.Table) -> pa.Table:
-    """Replace timestamps, for Python's datetime does not hold nanoseconds."""
-    return table.cast(pa.schema([(field.name, _textual(field.type)) for field in table.schema]))
-
-
-def _textual(kind: Any) -> pa.DataType:
-    if pa.types.is_list(kind):
-        return pa.list_(_textual(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _textual(field.type)) for field in kind.fields])
-    if pa.types.is_dictionary(kind):
-        return _textual(kind.value_type)
-    return pa.string() if pa.types.is_timestamp(kind) else cast(pa.DataType, kind)
 
 
 def _encode(value: Any) -> str:

@@ -22,7 +22,7 @@ from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
 from ensue.engine.chain import Operator
 from ensue.engine.convert import arrow_type, arrow_values
-from ensue.engine.findings import UNKNOWN, Columns, Enumerated
+from ensue.engine.findings import UNKNOWN, Columns, Enumerated, Made
 from ensue.engine.pruning import Limit, bounds_of
 from ensue.engine.sources import Source, source_of
 from ensue.engine.stream import Stream
@@ -180,6 +180,12 @@ class Aggregating:
     def least(self) -> int:
         return self.found.least if self._keeps_all else self._count or 0
 
+    def at_least(self, most: int) -> int:
+        """Count them, on the match graph where every match of it is one in the end."""
+        if self._keeps_all:
+            return self.found.at_least(most)
+        return self.count
+
     @property
     def effort(self) -> int:
         """Tell that counting takes as long as listing, where some matches may be none."""
@@ -217,7 +223,8 @@ class Aggregating:
             def listed(chunk: Chunk = chunk) -> list[Found]:
                 return chunk.found([name for name in names if name in chunk.bound])
 
-            yield Columns(chunk.start, chunk.end, chunk.bound, computed, listed)
+            made = {name: Made(*each) for name, each in chunk.computed.items()}
+            yield Columns(chunk.start, chunk.end, chunk.bound, computed, made, listed)
 
     @property
     def _variables(self) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import AllOf, AnyOf, Condition, Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import paths_of
-from ensue.engine.piece import Shape
+from ensue.engine.shape import Shape
 from ensue.options import ReadOptions
 
 Path = tuple[str, ...]

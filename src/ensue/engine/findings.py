@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from ensue.errors import BudgetError
 from ensue.logic.reference import ComplexEvent, Found
+from ensue.runtime.layout import Hits
 from ensue.runtime.memory import new_integers
 from ensue.runtime.prune import Bounds
 from ensue.runtime.segment import Listing, Segment
@@ -28,6 +29,30 @@ class TooManyError(BudgetError):
         self.position = position
 
 
+class Values(Protocol):
+    """Computed values of some matches."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """Numbers, or ranks of something else."""
+
+    @property
+    def valid(self) -> np.ndarray:
+        """Which of them are not NULL."""
+
+    @property
+    def distinct(self) -> list[Any] | None:
+        """What the ranks stand for."""
+
+
+class Made(NamedTuple):
+    """Computed events of some matches, one of each that ends with it."""
+
+    place: int
+    """The place of their AGGREGATE in the query."""
+    columns: Mapping[str, Values]
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Some matches as columns."""
@@ -38,8 +63,26 @@ class Columns:
     """Positions for each variable; under '' those bound to any."""
     computed: Mapping[str, Mapping[str, pa.Array]] | None = None
     """Computed columns by variable, where every match has one such event; None: not as columns."""
+    made: Mapping[str, Made] | None = None
+    """The same values as they were computed."""
     listed: Callable[[], list[Found]] | None = None
     """Gives the same matches one by one."""
+
+    def slice(self, begin: int, end: int) -> Columns:
+        """Choose the matches from one to before another."""
+        listed, count = self.listed, end - begin
+        return Columns(
+            self.start[begin:end],
+            self.end[begin:end],
+            {name: lists.slice(begin, count) for name, lists in self.bound.items()},
+            self.computed
+            and {
+                name: {column: each.slice(begin, count) for column, each in columns.items()}
+                for name, columns in self.computed.items()
+            },
+            None,
+            listed and (lambda: listed()[begin:end]),
+        )
 
 
 class Findings(Protocol):
@@ -56,6 +99,9 @@ class Findings(Protocol):
     @property
     def effort(self) -> int:
         """About how many steps counting takes."""
+
+    def at_least(self, most: int) -> int:
+        """Return how many there are, or some number above `most` where there are more."""
 
     @property
     def nbytes(self) -> int:
@@ -85,6 +131,10 @@ class Listed:
 
     @property
     def least(self) -> int:
+        return len(self.found)
+
+    def at_least(self, most: int) -> int:
+        """Return how many there are."""
         return len(self.found)
 
     def __bool__(self) -> bool:
@@ -144,6 +194,17 @@ class Enumerated:
         if self._count is not None:
             return self._count
         return sum(len(segment.hits.end) for segment in self.segments)
+
+    def at_least(self, most: int) -> int:
+        """Count some events' matches after the other, until there are more than `most`."""
+        known = 0
+        for segment in self.segments:
+            begin, step = 0, 64
+            while begin < len(segment.hits.end) and known <= most:
+                hits = Hits(*(array[begin : begin + step] for array in segment.hits))
+                known += replace(segment, hits=hits).count()
+                begin, step = begin + step, 2 * step
+        return known
 
     @property
     def effort(self) -> int:

@@ -19,11 +19,12 @@ from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Fast, Sharing
 from ensue.engine.feed import Checked, Feed
 from ensue.engine.intake import Intake, Read
-from ensue.engine.piece import Piece, Pieces, Shape
+from ensue.engine.piece import Piece, Pieces
 from ensue.engine.program import bind_to, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.reading import read_streams
 from ensue.engine.recogniser import NOTHING, Outcome, Recogniser, StoppedError
+from ensue.engine.shape import Shape
 from ensue.engine.store import Store
 from ensue.engine.stream import Loaded, Stream, column_at
 from ensue.engine.text_options import text_options
@@ -157,18 +158,21 @@ class Lane:
         return Prepared(read, feed, members, checked)
 
     def _bind(self, loaded: Loaded) -> dict[str, Member]:
-        return {name: self._member(query, loaded) for name, query in self.queries.items()}
+        return {name: self._member(name, query, loaded) for name, query in self.queries.items()}
 
-    def _member(self, query: Query, loaded: Loaded, *, by_definition: bool = False) -> Member:
+    def _member(
+        self, name: str, query: Query, loaded: Loaded, *, by_definition: bool = False
+    ) -> Member:
         manner = self.manner
         if by_definition:
             manner = replace(manner, by_definition=True)
         bound = bind_to(query, loaded, self.options)
         self.intake.kept |= columns_kept(bound, self.options)
         tally = Tally()
+        shape = shape_of(bound, query.fingerprint, manner.positions_only, manner.exact)
         return Member(
             query,
-            shape_of(bound, query.fingerprint, manner.positions_only, manner.exact),
+            replace(shape, query=name or query.name),
             recogniser(
                 bound,
                 tally,
@@ -350,7 +354,9 @@ class Lane:
         if self.feed is not None:
             types = pa.chunked_array([], pa.string())
             known = next(iter(self.members.values())).columns.closed if self.members else False
-            member = self._member(query, Loaded(self._fields.empty_table(), known, types, None))
+            member = self._member(
+                name, query, Loaded(self._fields.empty_table(), known, types, None)
+            )
             member.recogniser.begin_at(self.feed.next_position)
             member.shape = replace(member.shape, since=self.feed.next_position)
             self.occurrences.want(member.required)
@@ -452,7 +458,7 @@ class Lane:
             known = Loaded(columns, saved[f"{number}/closed"], types, None)
             # What was evaluated by definition goes on so, though kernels may cover it by now.
             way = saved[f"{number}/way"]
-            member = self._member(query, known, by_definition=way == ByDefinition.__name__)
+            member = self._member(name, query, known, by_definition=way == ByDefinition.__name__)
             if type(member.recogniser).__name__ != way:
                 raise ValueError("it was evaluated in a way that there is no longer")
             member.shape = replace(member.shape, since=saved.get(f"{number}/since", 0))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,45 +12,19 @@ import pyarrow as pa
 
 from ensue.analysis.types import Type
 from ensue.engine.aggregating import Aggregating
-from ensue.engine.convert import arrow_type, python_value
-from ensue.engine.findings import Columns, Findings
+from ensue.engine.convert import arrow_type
+from ensue.engine.findings import Columns, Findings, Listed
+from ensue.engine.identity import Namer
 from ensue.engine.ordinals import ordinals
 from ensue.engine.refine import Refined
+from ensue.engine.shape import Path, Shape
 from ensue.engine.stream import Stream, column_at
-from ensue.engine.ties import Numbering
-from ensue.engine.totals import EXACT_COUNTS, Summed, partition_columns, summed_rows
-from ensue.logic.build import SELECTED
+from ensue.engine.tabulate import Layout, table_of, totals_table
+from ensue.engine.totals import Summed, partition_columns, summed_rows
 from ensue.logic.reference import Found, Row
 from ensue.runtime.memory import new_integers
 
-Path = tuple[str, ...]
-
 _NO_POSITIONS = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the rows of a query's matches look like."""
-
-    fingerprint: str
-    variables: Mapping[str, tuple[Path, ...] | None]
-    """Variables of stream events, and the attributes of interest (None: all)."""
-    computed: Mapping[str, Mapping[str, Type]]
-    """Computed variables and their columns; under '' the computed columns of SELECT."""
-    partition: tuple[Path, ...]
-    time_path: Path | None
-    totals: Mapping[str, Type] | None
-    """The columns of SELECT count(*) …, or None for a query that lists matches."""
-    positions_only: bool
-    exact: bool = False
-    """Whether counts have any size."""
-    since: int = 0
-    """The first position that the query sees."""
-
-    @property
-    def numbering(self) -> Numbering:
-        """Which events ids number together."""
-        return Numbering(self.partition, self.since)
 
 
 class Match:
@@ -74,6 +45,21 @@ class Match:
     def end(self) -> int:
         """The position of the event that completed the match."""
         return self._found.match.end
+
+    @property
+    def query(self) -> str | None:
+        """The name of the query, where it has one."""
+        return self._of.shape.query
+
+    @property
+    def start_time(self) -> Any:
+        """The time of the event where the match starts; its position where events have no time."""
+        return self._of.time_at(self.start)
+
+    @property
+    def end_time(self) -> Any:
+        """The time of the event that completed the match."""
+        return self._of.time_at(self.end)
 
     @property
     def bindings(self) -> dict[str, list[int]]:
@@ -107,24 +93,16 @@ class Match:
 
     def computed(self, variable: str | None = None) -> list[dict[str, Any]]:
         """Return the events that AGGREGATE bound to a variable; without one, SELECT's columns."""
-        name = SELECTED if variable is None else variable
-        if name not in self._of.shape.computed:
-            known = ", ".join(filter(None, self._of.shape.computed)) or "none"
-            raise KeyError(f"no computed variable '{name}'; the computed variables are {known}")
-        found = [y for each, y in self._found.match.computed if each == name]
-        types = self._of.shape.computed[name]
-        return [
-            {
-                column: python_value(dict(y.columns).get(column), kind)
-                for column, kind in types.items()
-            }
-            for y in sorted(found, key=lambda y: (y.end, y.place))
-        ]
+        return self._of.shape.computed_rows(self._found.match, variable)
 
     @property
     def id(self) -> str:
         """A stable name for this match: equal for the same match however it was found."""
         return self._of.identify(self._found)
+
+    def __reduce__(self) -> tuple[type[Match], tuple[Found, Piece]]:
+        """Be pickled with the events that belong to the match, and no others."""
+        return Match, (self._found, self._of.kept([self._found]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Match) and self._found == other._found
@@ -147,6 +125,16 @@ class Total:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Events that are there already."""
+
+    stream: Stream
+
+    def __call__(self) -> Stream:
+        return self.stream
 
 
 @dataclass(frozen=True)
@@ -190,7 +178,7 @@ class Piece:
         return (Match(found, self) for found in self.findings)
 
     def _rows_of_totals(self) -> Iterator[Total]:
-        times = self._times(self.summed.time).to_pylist()
+        times = self.times(self.summed.time).to_pylist()
         for time, (partition, values) in zip(times, self.summed.rows(), strict=True):
             yield Total(time, partition, values)
 
@@ -202,92 +190,49 @@ class Piece:
             for path in self.shape.partition
         }
 
+    def time_at(self, position: int) -> Any:
+        """Return the time of an event as Python has it, or its position."""
+        times = pa.table({"time": self.times_at(np.array([position]))})
+        return _as_python(times)[0]["time"]
+
+    def kept(self, found: list[Found]) -> Piece:
+        """Return some of these matches with the events that they need, and no others."""
+        stream = self.stream
+        positions: set[int] = set()
+        for each in found:
+            match = each.match
+            positions.update((match.start, match.end), match.support)
+            positions.update(y.end for _, y in match.computed)
+        rows = stream.rows_at(np.array(sorted(positions), np.int64))
+        numbering = self.shape.numbering
+        numbers = {numbering: ordinals(stream, rows, numbering)}
+        return Piece(self.shape, _Kept(replace(stream.take(rows), ordinals=numbers)), Listed(found))
+
+    def settled(self) -> Piece:
+        """Return the same rows of totals, worked out, without events."""
+        return Piece(self.shape, _Kept(self.stream.take(_NO_POSITIONS)), Listed([]), self.summed)
+
     # tables
 
-    def tables(self, *, events: bool) -> Iterator[pa.Table]:
+    def tables(self, layout: Layout) -> Iterator[pa.Table]:
         """Give the matches as tables, many at a time."""
         if self.shape.totals is not None:
             if len(self.totals):
-                yield self._totals_table(self.summed)
+                yield totals_table(self, self.summed, layout)
             return
-        for _, table in self.parts(events=events):
-            yield table
+        for found in self.columns():
+            yield table_of(self, found, layout)
 
-    def parts(self, *, events: bool) -> Iterator[tuple[Columns, pa.Table]]:
-        """Give the matches many at a time: where they are, and as a table."""
-        names = [""] if self.shape.positions_only else list(self.shape.variables)
-        for found in self.findings.columns(names):
-            table = self._table(found, events)
-            yield found, self._with_computed(table, found) if self.shape.computed else table
+    def columns(self) -> Iterator[Columns]:
+        """Give the matches as columns, many at a time."""
+        return self.findings.columns(self.shape.names)
 
-    def empty_table(self, *, events: bool) -> pa.Table:
+    def empty_table(self, layout: Layout) -> pa.Table:
         """Give a table of no matches, with all its columns."""
         if self.shape.totals is not None:
-            return self._totals_table(self._no_totals(self.shape.totals))
-        names = [""] if self.shape.positions_only else list(self.shape.variables)
-        no_list = pa.array([], pa.list_(pa.int64()))
-        no_lists = dict.fromkeys(names, no_list)
-        none = Columns(_NO_POSITIONS, _NO_POSITIONS, no_lists, listed=list)
-        table = self._table(none, events)
-        return self._with_computed(table, none) if self.shape.computed else table
-
-    def _table(self, found: Columns, events: bool) -> pa.Table:
-        columns: dict[str, Any] = {
-            "start": pa.array(found.start),
-            "end": pa.array(found.end),
-            "start_time": self._times_at(found.start),
-            "end_time": self._times_at(found.end),
-        }
-        if self.shape.positions_only:
-            columns["positions"] = found.bound[""]
-            return pa.table(columns)
-        for name, paths in self.shape.variables.items():
-            lists = found.bound[name]
-            columns[_free(name, columns)] = self.structs(lists, paths) if events else lists
-        return pa.table(columns)
-
-    def _with_computed(self, table: pa.Table, found: Columns) -> pa.Table:
-        """Add computed events as lists of structs, and SELECT's columns as columns."""
-        if found.computed is not None:
-            return self._with_columns(table, found.computed)
-        assert found.listed is not None
-        matches = [Match(each, self) for each in found.listed()]
-        for name, types in self.shape.computed.items():
-            rows = [match.computed(name or None) for match in matches]
-            kinds = {column: arrow_type(kind) for column, kind in types.items()}
-            if name == SELECTED:
-                for column, kind in kinds.items():
-                    values = pa.array([row[0][column] if row else None for row in rows], kind)
-                    table = table.append_column(_free(column, table.column_names), values)
-            else:
-                lists = pa.array(rows, pa.list_(pa.struct(list(kinds.items()))))
-                table = table.append_column(_free(name, table.column_names), lists)
-        return table
-
-    def _with_columns(
-        self, table: pa.Table, computed: Mapping[str, Mapping[str, pa.Array]]
-    ) -> pa.Table:
-        """Do so where every match has one of each, and they are columns already."""
-        for name, types in self.shape.computed.items():
-            arrays = {column: computed[name][column] for column in types}
-            if name == SELECTED:
-                for column, values in arrays.items():
-                    table = table.append_column(_free(column, table.column_names), values)
-            else:
-                structs = pa.StructArray.from_arrays(list(arrays.values()), list(arrays))
-                offsets = pa.array(np.arange(len(structs) + 1, dtype=np.int32))
-                lists = pa.ListArray.from_arrays(offsets, structs)
-                table = table.append_column(_free(name, table.column_names), lists)
-        return table
-
-    def _totals_table(self, found: Summed) -> pa.Table:
-        columns: dict[str, Any] = {"time": self._times(found.time)}
-        for name, values in found.partition.items():
-            columns[_free(name, columns)] = values
-        for name, values in found.values.items():
-            exact = isinstance(values, list)
-            columns[_free(name, columns)] = pa.array(values, EXACT_COUNTS) if exact else values
-        return pa.table(columns)
+            return totals_table(self, self._no_totals(self.shape.totals), layout)
+        no_lists = {name: pa.array([], pa.list_(pa.int64())) for name in self.shape.names}
+        return table_of(self, Columns(_NO_POSITIONS, _NO_POSITIONS, no_lists, listed=list), layout)
 
     def _no_totals(self, totals: Mapping[str, Type]) -> Summed:
         return Summed(
@@ -297,7 +242,8 @@ class Piece:
             {name: pa.array([], arrow_type(kind) or pa.null()) for name, kind in totals.items()},
         )
 
-    def _times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
+    def times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
+        """Return the times of some events, or their positions where they have no times."""
         column = self.stream.time_column
         if column is None:
             return pa.array(positions)
@@ -307,7 +253,7 @@ class Piece:
             return pa.array(times)
         return column.take(pa.array(rows))
 
-    def _times(self, times: np.ndarray) -> pa.Array:
+    def times(self, times: np.ndarray) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
         column = self.stream.time_column
         if column is None or not pa.types.is_temporal(column.type):
@@ -332,74 +278,32 @@ class Piece:
         """Return rows of the stream as dicts."""
         rows = self.stream.rows_at(np.asarray(positions, np.int64))
         taken = self._payload(paths).take(pa.array(rows))
-        for index, column in enumerate(taken.schema):
-            # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
-            if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-                coarse = taken.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
-                taken = taken.set_column(index, column.name, coarse)
-        found: list[dict[str, Any]] = taken.to_pylist()
-        return found
+        return _as_python(taken)
 
     # identity
 
+    def ids(self, found: Columns) -> pa.Array:
+        """Return the stable ids of some matches (see identity.py)."""
+        return self._namer.ids(found, self.shape.names)
+
     def identify(self, found: Found) -> str:
-        """Return the stable id of a match.
-
-        It hashes the query's fingerprint, the partition key and, for every variable, the
-        (time, tiebreak, ordinal among equal ones of the partition) of its events.
-        """
-        match = found.match
-        bound = sorted(match.bindings)
-        made = sorted(match.computed, key=lambda each: (each[0], each[1].place))
-        told = self._names(
-            [match.start, match.end, *(i for _, i in bound), *(y.end for _, y in made)]
-        )
-        names: dict[str, list[Any]] = {"": told[:2]}
-        for (name, _), each in zip(bound, told[2:], strict=False):
-            names.setdefault(f"${name}", []).append(each)
-        computed = sorted(
-            (name, y.place, each, [plain(value) for _, value in y.columns])
-            for (name, y), each in zip(made, told[2 + len(bound) :], strict=True)
-        )
-        key = [plain(value) for value in self.partition_at(match.end).values()]
-        text = json.dumps([self.shape.fingerprint, key, names, computed], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    def _names(self, positions: list[int]) -> list[tuple[int, Any, int]]:
-        """Name events by (time, tiebreak, ordinal); each is looked at once."""
-        known = self._named
-        new = np.array(sorted(set(positions) - known.keys()), np.int64)
-        if len(new):
-            stream = self.stream
-            rows = stream.rows_at(new)
-            ties: Sequence[Any] = [None] * len(rows)
-            if stream.tiebreak_path is not None:
-                column = column_at(stream.table, stream.tiebreak_path)
-                ties = column.take(pa.array(rows)).to_pylist()
-            numbers = ordinals(stream, rows, self.shape.numbering).tolist()
-            names = zip(stream.times[rows].tolist(), map(plain, ties), numbers, strict=True)
-            known.update(zip(new.tolist(), names, strict=True))
-        return [known[position] for position in positions]
+        """Return the stable id of a match."""
+        return self._namer.id(found.match)
 
     @cached_property
-    def _named(self) -> dict[int, tuple[int, Any, int]]:
-        return {}
+    def _namer(self) -> Namer:
+        return Namer(self.stream, self.shape.fingerprint, self.shape.numbering)
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    """Return a column name that is not taken yet."""
-    while name in taken:
-        name += "_"
-    return name
-
-
-def plain(value: Any) -> Any:
-    """Write a value so that JSON says the same everywhere, an instant whatever its time zone."""
-    if isinstance(value, datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(UTC).replace(tzinfo=None)
-        return value.isoformat()
-    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+def _as_python(table: pa.Table) -> list[dict[str, Any]]:
+    """Return rows as dicts."""
+    for index, column in enumerate(table.schema):
+        # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            coarse = table.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
+            table = table.set_column(index, column.name, coarse)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 Pieces = dict[str, list[Piece]]

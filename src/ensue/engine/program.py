@@ -19,11 +19,11 @@ from ensue.engine.definition import ByDefinition
 from ensue.engine.fast import Fast
 from ensue.engine.graph_counting import GraphCounting
 from ensue.engine.list_counting import ListCounting
-from ensue.engine.piece import Shape
 from ensue.engine.pruning import limits_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
+from ensue.engine.shape import Shape
 from ensue.engine.stream import Loaded, check_declared, time_path
 from ensue.logic.build import SELECTED, to_formula
 from ensue.logic.evaluate import Tally

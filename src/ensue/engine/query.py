@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from ensue.analysis.bind import bind
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from ensue.engine.session import Session
 
 
+_UNNAMED = "query"
+"""What messages call a query without a name."""
+
 _SHOWN = 80
 """So many characters of a query's text its repr shows."""
 
@@ -60,6 +64,14 @@ class Query:
     def text(self) -> str:
         """The query as it was written."""
         return self.source.text
+
+    @property
+    def name(self) -> str | None:
+        """The name that `compile` was given; of a file, its name without folders and .ceql."""
+        name = self.source.name
+        if name in (_UNNAMED, "<stdin>"):
+            return None
+        return PurePath(name).stem if name.endswith(".ceql") else name
 
     @property
     def fingerprint(self) -> str:
@@ -168,7 +180,7 @@ def compile(
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
     *,
-    name: str = "query",
+    name: str = _UNNAMED,
 ) -> Query:
     """Compile a query; raise a CeqlError that shows what is wrong and where.
 
@@ -177,7 +189,7 @@ def compile(
         schema: types of attributes, {attribute: type} or {event: {attribute: type}}, or a pyarrow
             schema; without one they come from CREATE STREAM or from the events.
         params: values for the parameters $name of the query.
-        name: what to call the text in messages, such as a file's name.
+        name: what to call the query in messages and in results, such as a file's name.
 
     >>> compile("SELECT * FROM S WHERE A ; B").run([{"type": "A"}, {"type": "B"}])[0]
     Match(0..1, A=[0], B=[1])

@@ -19,6 +19,7 @@ from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
 from ensue.io.files import create_binary, with_compressed
+from ensue.io.instants import as_text
 from ensue.io.replacing import replacing
 
 _Write = Callable[[pa.RecordBatch], object]
@@ -120,9 +121,8 @@ def _write_json(sink: IO[bytes], path: Path, batch: pa.RecordBatch) -> None:
 
 def _easy_to_read(column: pa.Array[Any]) -> pa.Array[Any]:
     """Decode dictionaries, which is slow in Python, and times, which lose nanoseconds there."""
-    if isinstance(column, pa.DictionaryArray):
-        column = column.dictionary_decode()
-    return column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column
+    text: pa.Array[Any] = as_text(column)
+    return text
 
 
 def _json_value(value: Any, path: Path, column: str) -> Any:

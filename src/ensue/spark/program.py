@@ -23,11 +23,11 @@ from ensue.analysis.types import Type
 from ensue.automata.build import AtStart, Compiled, TypeTest
 from ensue.engine.fast import Fast
 from ensue.engine.intake import load
-from ensue.engine.piece import Shape
 from ensue.engine.program import bind_to, compiled, needs_definition, recogniser, shape_of
 from ensue.engine.query import Query
 from ensue.engine.recogniser import Recogniser
 from ensue.engine.refine import Refinement
+from ensue.engine.shape import Shape
 from ensue.engine.stream import path_of, times_of
 from ensue.errors import EventError
 from ensue.logic import formula as f

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -114,7 +114,8 @@ def _rows(matches: Matches) -> list[Row]:
 
 def _compared(test: RuleTest, found: int, rows: list[Row], names: Sequence[str]) -> Verdict:
     expected = test.matches or []
-    columns = list(dict.fromkeys(name for match in expected for name in match)) or list(names)
+    columns = list(dict.fromkeys(name for match in expected for name in match))
+    columns = columns or sorted(set(names) - {"query", "match_id"}, key=_place(names))
     for name in columns:
         if name not in names:
             known = ", ".join(names)
@@ -124,6 +125,11 @@ def _compared(test: RuleTest, found: int, rows: list[Row], names: Sequence[str])
         return Verdict(test, count=found, found=shown)
     missing = _beyond(expected, shown, columns)
     return Verdict(test, None, found, shown, missing, _beyond(shown, expected, columns))
+
+
+def _place(names: Sequence[str]) -> Callable[[str], tuple[bool, int]]:
+    """Order columns: the positions of a match first."""
+    return lambda name: (name not in ("start", "end"), names.index(name))
 
 
 def _beyond(rows: Iterable[Row], others: Iterable[Row], columns: Sequence[str]) -> list[Row]:

@@ -10,14 +10,15 @@ from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from ensue.analysis.context import listing
-from ensue.cli.terminal import count
+from ensue.analysis.context import count, listing
+from ensue.engine.tabulate import Layout
 from ensue.logic.build import SELECTED
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ _NARROWEST = 12
 
 _OWN = "\0"
 """Begins the names of columns that are ours, for an attribute may have the same name."""
+
+_IDS = ("match_id", f"{_OWN}match_id")
+"""Ids are shown whole or not at all, and not missed where there is no room for them."""
+
+_LAST = tuple(f"{_OWN}{name}" for name in ("start_time", "end_time", "match_id"))
 
 _MATCH, _POSITION, _VARIABLES = f"{_OWN}match", f"{_OWN}at", f"{_OWN}bound to"
 
@@ -61,6 +67,17 @@ def print_matches(
     table = MatchTable(events, most, type_column, mentioned)
     table.add(matches)
     table.print(console)
+
+
+def show(matches: Matches, most: int, *, events: bool) -> None:
+    """Print the first matches on standard output, and how many there are."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    first = matches.head(most)
+    print_matches(console, first, events=events, most=most)
+    if not first:
+        console.print("no matches")
+    elif len(first) == most:
+        console.print(f"the first {count(most, 'match', 'matches')}; matches.count says how many")
 
 
 class MatchTable:
@@ -108,7 +125,10 @@ class MatchTable:
                 end = first.values.get("end", first.values.get(_MATCH, math.inf))
                 if isinstance(end, str):
                     end = int(end.partition("..")[2])
-                every.append((end, [Line({**own, **first.values}), *lines[1:]]))
+                values = dict(first.values)
+                if _MATCH not in values:
+                    values.pop("query", None)
+                every.append((end, [Line({**own, **values}), *lines[1:]]))
             self._labels = tuple(own)
         every.sort(key=lambda each: each[0])
         for _, lines in every[: max(room, 0)]:
@@ -119,10 +139,9 @@ class MatchTable:
         shape = matches.shape
         self._mentioned.update(_OWN + name for name in shape.computed.get(SELECTED, ()))
         if self._events and shape.totals is None and (shape.variables or shape.computed):
-            computed = list(shape.computed)
             self._fixed = (_MATCH, _POSITION, _VARIABLES)
             for each in islice(matches, room):
-                yield list(_event_lines(each, computed, self._type_column))
+                yield list(_event_lines(each, matches, self._type_column))
         else:
             for line in _match_lines(matches, room):
                 self._fixed = tuple(islice(line.values, 2))
@@ -149,8 +168,9 @@ def _short(value: Any) -> Any:
 # The lines
 
 
-def _event_lines(match: Match, computed: Sequence[str], type_column: str) -> Iterator[Line]:
-    """Write a match as one line an event, with the variables that it is bound to."""
+def _event_lines(match: Match, matches: Matches, type_column: str) -> Iterator[Line]:
+    """Write a match as one line an event; the first line has what is about the whole match."""
+    computed = list(matches.shape.computed)
     lines = _bound_events(match, type_column)
     lines += [
         {_VARIABLES: name, **row} for name in computed if name for row in match.computed(name)
@@ -160,6 +180,13 @@ def _event_lines(match: Match, computed: Sequence[str], type_column: str) -> Ite
     if SELECTED in computed:
         for row in match.computed():
             lines[0].update({_OWN + name: value for name, value in row.items()})
+    whole: dict[str, Any] = {} if match.query is None else {"query": match.query}
+    whole |= {name: value for name, value in match.partition.items() if name not in lines[0]}
+    if matches.has_time:
+        whole |= {"start_time": match.start_time, "end_time": match.end_time}
+    whole["match_id"] = match.id
+    for name, value in whole.items():
+        lines[0].setdefault(_OWN + name, value)
     for number, values in enumerate(lines[:_MOST_EVENTS]):
         yield Line(values, first=number == 0)
     if len(lines) > _MOST_EVENTS:
@@ -199,14 +226,24 @@ def _dotted(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
     """Write a match as one line: positions for each variable, or totals."""
     timeless = not matches.has_time and matches.shape.totals is None
-    for table in matches.tables():
-        shown = table.drop_columns(["start_time", "end_time"]) if timeless else table
-        rows = shown.slice(0, most).to_pylist()
+    layout = Layout(without=frozenset({"start_time", "end_time"} if timeless else ()))
+    for table in matches.tables(layout):
+        rows = _for_people(table.slice(0, most)).to_pylist()
         most -= len(rows)
         for row in rows:
             yield Line(row)
         if not most:
             return
+
+
+def _for_people(table: pa.Table) -> pa.Table:
+    """Put what is short and tells most first, and the id last."""
+    names = [name for name in table.column_names if name != "match_id"]
+    first = [name for name in ("start", "end") if name in names]
+    rest = [name for name in names if name not in first]
+    last = ["match_id"] if "match_id" in table.column_names else []
+    shown: pa.Table = table.select([*first, *rest, *last])
+    return shown
 
 
 # The table
@@ -217,6 +254,7 @@ def _print(
 ) -> list[str]:
     """Print a table; return the columns that there was no room for."""
     names = list(dict.fromkeys([*fixed, *(name for line in lines for name in line.values)]))
+    names.sort(key=lambda name: name in _LAST)
     cells = {name: _cells([line.values.get(name) for line in lines]) for name in names}
     widths = {name: max(map(cell_len, [_head(name), *texts])) for name, texts in cells.items()}
     shown = _fitting(widths, console.width, fixed, mentioned)
@@ -234,7 +272,7 @@ def _print(
         row = (Text(cells[name][index]) for name in shown)
         table.add_row(*row, end_section=grouped and last)
     console.print(table)
-    return [_head(name) for name in names if name not in shown]
+    return [_head(name) for name in names if name not in shown and name not in _IDS]
 
 
 def _head(name: str) -> str:
@@ -259,7 +297,7 @@ def _fitting(
             shown[name] = widths[name]
             left -= widths[name] + _GAP
     if left >= _NARROWEST + _GAP:
-        rest = (name for name in widths if name not in shown)
+        rest = (name for name in widths if name not in shown and name not in _IDS)
         shown.update(dict.fromkeys(islice(rest, 1), left - _GAP))
     return {name: shown[name] for name in widths if name in shown}
 
@@ -301,7 +339,7 @@ def cell(value: Any) -> str:
         case list() | dict():
             text = json.dumps(value, default=cell, ensure_ascii=False)
         case date():
-            text = str(value).removesuffix("+00:00")
+            text = str(value).replace("+00:00", "Z")
         case _:
             text = str(value)
     printable = "".join(char if char.isprintable() else "·" for char in " ".join(text.split()))
