@@ -17,7 +17,8 @@ from typing import Any, Literal
 from bench.processes import peak_memory
 from bench.streams import Source
 
-Finish = Literal["detect", "count", "arrow"]
+Finish = Literal["detect", "count", "arrow", "ids"]
+"""`arrow` lists matches without their ids, `ids` with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +141,4 @@ def _finished(matches: Any, finish: str) -> int:
         return occurrences(matches)
     if finish == "count":
         return int(matches.count)
-    return int(matches.to_arrow().num_rows)
+    return int(matches.to_arrow(ids=finish == "ids", max_rows=None).num_rows)
