@@ -90,7 +90,7 @@ def test_json_lines_look_like_json(tmp_path: Path) -> None:
     )
     write_events([batch], tmp_path / "e.jsonl")
     assert (tmp_path / "e.jsonl").read_text(encoding="utf-8") == (
-        '{"s":"é","f":1.0,"t":"2026-01-31 09:30:00.000000","z":"2026-01-31 09:30:00.000000Z",'
+        '{"s":"é","f":1.0,"t":"2026-01-31T09:30:00","z":"2026-01-31T09:30:00Z",'
         '"d":"2026-01-31","n":"1.50","r":{"at":"2026-01-31T00:00:00","x":null},'
         '"l":["2026-01-31"]}\n'
         '{"s":null,"f":null,"t":null,"z":null,"d":null,"n":null,"r":null,"l":[]}\n'
@@ -100,7 +100,7 @@ def test_json_lines_look_like_json(tmp_path: Path) -> None:
 def test_json_lines_keep_nanoseconds(tmp_path: Path) -> None:
     batch = pa.record_batch({"t": pa.array([1], pa.timestamp("ns"))})
     write_events([batch], tmp_path / "e.jsonl")
-    assert (tmp_path / "e.jsonl").read_text() == '{"t":"1970-01-01 00:00:00.000000001"}\n'
+    assert (tmp_path / "e.jsonl").read_text() == '{"t":"1970-01-01T00:00:00.000000001"}\n'
 
 
 def test_declared_times_come_back_from_json_lines(tmp_path: Path) -> None:

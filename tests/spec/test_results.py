@@ -180,7 +180,7 @@ def test_the_table_has_one_row_a_match() -> None:
     table = run("A AS x ; B", stream("A A B")).to_arrow()
     assert isinstance(table, pa.Table)
     assert table.column_names[:5] == ["start_time", "end_time", "match_id", "start", "end"]
-    assert set(table.column_names[4:]) == {"A", "x", "B"}
+    assert set(table.column_names[5:]) == {"A", "x", "B"}
     assert table.column("start").type == pa.int64()
     assert table.column("x").type == pa.list_(pa.int64())
     assert table.select(["start", "end", "x", "B"]).to_pylist() == [
