@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import ensue
 from ensue.datasets import stock_table
-from ensue.spark import explain
+from ensue.spark import explain, unseen
 from tests.cli.command import ensue as run
 
 QUERY = """
@@ -97,3 +97,45 @@ def test_explain_names_the_largest_keys(spark: SparkSession, tmp_path: Path) -> 
     sliced = explain(events, query)
     assert "by slices of time" in sliced
     assert "events: only those with" in sliced
+
+
+def test_silence_on_spark_is_answered(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(plain(300), tmp_path / "trades.parquet")
+    wrong = QUERY.replace("SELL AS x", "SEL AS x").replace(
+        "PARTITION", "FILTER y[name = 'MSTF'] PARTITION"
+    )
+    outcome = run("run", wrong, tmp_path / "trades.parquet", "--engine", "spark")
+    assert outcome.code == 0
+    type_said, value_said = outcome.stderr.splitlines()[-3:-1]
+    assert type_said.startswith("warning: no event has type 'SEL'; there are SELL, BUY")
+    assert value_said.startswith("warning: no event has name = 'MSTF'; there are MSFT, ")
+    events = spark.read.parquet(str(tmp_path / "trades.parquet"))
+    assert unseen(events, {"fine": QUERY, "empty": QUERY.replace("SELL", "SEL OR BYE")}) == [
+        f"no event has type '{name}'; there are {listed} (query 'empty')"
+        for name, listed in (("SEL", "SELL, BUY"), ("BYE", "BUY, SELL"))
+    ]
+    assert unseen(events.limit(0), wrong) == []
+
+
+def test_rules_on_spark_give_what_they_give_locally(spark: SparkSession, tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "pair.ceql").write_text(f"+++\nseverity = 'high'\ntags = ['a']\n+++\n{QUERY}")
+    (rules / "by_name.ceql").write_text(
+        "+++\ntype = 'name'\ntime = 'stock_time'\n+++\nSELECT a[id] FROM S WHERE MSFT AS a"
+    )
+    table = plain(300)
+    pq.write_table(table, tmp_path / "trades.parquet")
+    asked = ("run", rules, tmp_path / "trades.parquet", "--engine", "spark", "--tiebreak", "id")
+    outcome = run(*asked, "--format", "json")
+    assert outcome.code == 0, outcome.stderr
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert {(each["query"], each["severity"], *each["tags"]) for each in found} == {
+        ("pair", "high", "a"),
+        ("by_name", None),
+    }
+    local = ensue.run(ensue.load_rules(rules), table, tiebreak="id")
+    for name, matches in local.items():
+        ids = sorted(each["match_id"] for each in found if each["query"] == name)
+        assert ids == sorted(match.id for match in matches)
+        assert ids

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
+from ensue.cli.wording import as_options
 from ensue.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def execute(
     spark = _session(master)
     events = _read(spark, kind, files)
     from ensue.cli.rules import RuleSet
-    from ensue.spark import explain, recognize
+    from ensue.spark import explain, recognize, unseen
 
     asked = query.rules if isinstance(query, RuleSet) else query
 
@@ -54,7 +55,7 @@ def execute(
         say(explain(events, asked, **{name: options[name] for name in options if name in read}))
         return
     before = clock.perf_counter()
-    found = recognize(events, asked, **options)
+    found = recognize(events, asked, **{n: v for n, v in options.items() if n != "exact"})
     if isinstance(query, RuleSet):
         found = _labelled(found, query)
     if format == "parquet":
@@ -70,6 +71,10 @@ def execute(
         else:
             _write(table, format, out)
     seconds = clock.perf_counter() - before
+    if not number:
+        read = {each.name for each in fields(ReadOptions)}
+        for sentence in unseen(events, asked, **{n: options[n] for n in options if n in read}):
+            remark(f"warning: {as_options(sentence)}")
     remark(
         f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
     )

@@ -218,6 +218,11 @@ class Occurrences:
 
     # words
 
+    def note(self, column: Path | None, values: Iterable[str]) -> None:
+        """Keep some values that events had in a column, as told by somebody else."""
+        kept = self._others.setdefault(column, {})
+        kept.update((each, None) for each in values if len(each) <= _LONGEST)
+
     def others(self, column: Path | None) -> list[str]:
         """Return some values that events had in a column (None: as their types)."""
         return list(self._others.get(column, ()))
@@ -283,19 +288,27 @@ def silences(
     ]
 
 
-def warn_of(found: Iterable[Silence]) -> None:
-    """Warn of what no event had, at the line of the user's code that called Ensue."""
+def sentences(found: Iterable[Silence]) -> list[str]:
+    """Write what no event had, each thing once, with the queries that miss it."""
     by_sentence: dict[str, list[str]] = {}
     for each in found:
         by_sentence.setdefault(each.sentence, []).extend(each.queries)
+    said = []
     for sentence, names in list(by_sentence.items())[:_MOST_WARNINGS]:
         named = [f"'{name}'" for name in names if name]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         who = f"{'query' if len(named) == 1 else 'queries'} {', '.join(named[:_MOST_NAMED])}{more}"
-        warn(f"{sentence} ({who})" if named else sentence, UnseenWarning)
+        said.append(f"{sentence} ({who})" if named else sentence)
     left = len(by_sentence) - _MOST_WARNINGS
     if left > 0:
-        warn(f"{left} more types, attributes or values occur in no event", UnseenWarning)
+        said.append(f"{left} more types, attributes or values occur in no event")
+    return said
+
+
+def warn_of(found: Iterable[Silence]) -> None:
+    """Warn of what no event had, at the line of the user's code that called Ensue."""
+    for sentence in sentences(found):
+        warn(sentence, UnseenWarning)
 
 
 def _sentence(leaf: Leaf, seen: Occurrences, columns: Collection[str], type_column: str) -> str:

@@ -4,5 +4,6 @@ from ensue.spark.explain import explain
 from ensue.spark.java import JavaError
 from ensue.spark.recognize import recognize
 from ensue.spark.session import session
+from ensue.spark.unseen import unseen
 
-__all__ = ["JavaError", "explain", "recognize", "session"]
+__all__ = ["JavaError", "explain", "recognize", "session", "unseen"]
