@@ -302,3 +302,24 @@ def test_every_needs_a_time_with_a_unit(options: dict[str, Any]) -> None:
 def test_the_sum_of_strings_beside_a_count_is_a_type_error() -> None:
     with pytest.raises(ensue.CeqlTypeError):
         run("A", valued(["x"]), select="count(*) AS n, sum(A.v) AS s")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "A AS x ; B",
+        "(A AS x ; B AS y) FILTER x.v < y.v",
+        "(A AS x ; B) AGGREGATE Y[s = sum(x.v)] FILTER Y[s > 0]",
+    ],
+)
+def test_exact_counts_have_one_type_however_they_are_counted(pattern: str) -> None:
+    """On the automaton, on the graph, by listing; also where there is nothing to count yet."""
+    query = ensue.compile(
+        f"SELECT count(*) AS n, count(x) AS c, sum(x.v) AS s FROM S WHERE {pattern}"
+    )
+    session = query.open(exact=True)
+    tables = [session.push(each).to_arrow() for each in stream("A1 B2")]
+    assert [each.num_rows for each in tables] == [0, 1]
+    for table in tables:
+        kinds = [table.schema.field(name).type for name in ("n", "c", "s")]
+        assert kinds == [pa.decimal256(76, 0), pa.decimal256(76, 0), pa.int64()]

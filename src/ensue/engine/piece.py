@@ -162,7 +162,8 @@ class Piece:
         if isinstance(self.totals, Summed):
             return self.totals
         shape = self.shape
-        return summed_rows(self.totals, self.stream, shape.partition, shape.totals or {})
+        totals = shape.totals or {}
+        return summed_rows(self.totals, self.stream, shape.partition, totals, shape.exact)
 
     @property
     def count(self) -> int:
@@ -239,7 +240,12 @@ class Piece:
             _NO_POSITIONS,
             _NO_POSITIONS,
             partition_columns(self.stream, self.shape.partition, _NO_POSITIONS),
-            {name: pa.array([], arrow_type(kind) or pa.null()) for name, kind in totals.items()},
+            {
+                name: []
+                if name in self.shape.exact
+                else pa.array([], arrow_type(kind) or pa.null())
+                for name, kind in totals.items()
+            },
         )
 
     def times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:

@@ -207,8 +207,11 @@ def shape_of(
         computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
     if positions_only:
         variables, computed = {}, {}
-    totals = None
+    totals, counts = None, frozenset[str]()
     if bound.totals is not None:
+        every = bound.totals.columns
+        counts = frozenset({each.name for each in every if each.function == "count"})
+        counts |= {bound.totals.count}
         totals = {name: bound.selected_types[name] for name in bound.totals.order}
     return Shape(
         fingerprint,
@@ -218,7 +221,7 @@ def shape_of(
         bound.clock.column,
         totals,
         positions_only,
-        exact,
+        counts if exact else frozenset(),
     )
 
 

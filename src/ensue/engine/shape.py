@@ -29,8 +29,8 @@ class Shape:
     totals: Mapping[str, Type] | None
     """The columns of SELECT count(*) …, or None for a query that lists matches."""
     positions_only: bool
-    exact: bool = False
-    """Whether counts have any size."""
+    exact: frozenset[str] = frozenset()
+    """The totals that are counts of any size."""
     since: int = 0
     """The first position that the query sees."""
     query: str | None = None

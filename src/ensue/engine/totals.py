@@ -7,7 +7,7 @@ absolute values that tells how far to trust it; min and max a number in the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -73,17 +73,22 @@ def partition_columns(stream: Stream, paths: Sequence[Path], positions: np.ndarr
 
 
 def summed_rows(
-    rows: Sequence[Row], stream: Stream, paths: Sequence[Path], types: Mapping[str, Type]
+    rows: Sequence[Row],
+    stream: Stream,
+    paths: Sequence[Path],
+    types: Mapping[str, Type],
+    exact: Collection[str] = (),
 ) -> Summed:
-    """Return rows that were found by definition as columns."""
+    """Return rows that were found by definition as columns; exact ones as lists."""
     events = np.array([row.event for row in rows], np.int64)
     return Summed(
         np.array([row.time for row in rows], np.int64),
         stream.times[stream.rows_at(events)],
         partition_columns(stream, paths, events),
         {
-            name: pa.array([python_value(row.totals[name], kind) for row in rows], arrow_type(kind))
+            name: values if name in exact else pa.array(values, arrow_type(kind))
             for name, kind in types.items()
+            for values in [[python_value(row.totals[name], kind) for row in rows]]
         },
     )
 
