@@ -96,6 +96,12 @@ def _forbids_conditions(node: tree.Node) -> bool:
     )
 
 
+def _passes_the_empty_match(node: tree.Node) -> bool:
+    return isinstance(node, tree.Combined | tree.Named | tree.Filtered) and any(
+        isinstance(each, tree.Repeated) and each.low == 0 for each in tree.children(node)
+    )
+
+
 def _sequence(contiguous: bool) -> Has:
     return _pattern(lambda n: isinstance(n, tree.Sequence) and n.contiguous == contiguous)
 
@@ -132,6 +138,7 @@ PATTERN: dict[str, Has] = {
     "{n,m}": _pattern(lambda n: isinstance(n, tree.Repeated) and n.low > 0 and n.high is not None),
     "?": _repeats(0, 1),
     "*": _repeats(0, None),
+    "empty match below": _pattern(_passes_the_empty_match),
     "OR": _combined("OR"),
     "AND": _combined("AND"),
     "ALL": _combined("ALL"),

@@ -103,6 +103,19 @@ def _repeated(bounds: tuple[tuple[int, int | None], ...], *, contiguous: bool | 
     return grow
 
 
+def _maybe_empty(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
+    """Put what may be empty below an OR, an AS or a filter."""
+    optional: tree.Pattern = tree.Repeated(pattern, 0, 1, contiguous=False)
+    match draw(st.sampled_from(("OR", "OR", "AS", "FILTER"))):
+        case "OR":
+            optional = tree.Combined("OR", _beside(draw, optional, _event(draw)))
+        case "AS":
+            optional = _named(draw, optional)
+        case _:
+            optional = filtered(draw, optional)
+    return tree.Sequence(_beside(draw, optional, _event(draw)), draw(st.booleans()))
+
+
 def _combined(operator: Any) -> Grow:
     return lambda draw, pattern: tree.Combined(operator, _beside(draw, pattern, _event(draw)))
 
@@ -184,6 +197,7 @@ INGREDIENTS: dict[str, Grow] = {
     "{n,m}": _repeated(((1, 2), (2, 2), (2, 3), (2, None)), contiguous=None),
     "?": _repeated(((0, 1),), contiguous=None),
     "*": _repeated(((0, None),), contiguous=None),
+    "empty match below": _maybe_empty,
     "OR": _combined("OR"),
     "AND": _agreed,
     "ALL": _combined("ALL"),

@@ -142,8 +142,10 @@ def agree(case: Case) -> None:
         by_definition=True,
     )
     every = list(results(case, query))
+    tables = [matches.to_arrow() for matches in every]
+    assert len({str(each.schema) for each in tables}) == 1, "the columns depend on the batch"
     if any(each.argument is None for each in case.query.select.columns):
-        rows = [row for matches in every for row in matches.to_arrow().to_pylist()]
+        rows = [row for each in tables for row in each.to_pylist()]
         event(f"matches: {bool(rows)}")
         assert same(rows, expected.to_arrow().to_pylist())
         return
@@ -151,6 +153,7 @@ def agree(case: Case) -> None:
     fast = sum(map(found, every), Counter[str]())
     ends = [match.end for matches in every for match in matches]
     assert ends == sorted(ends)
+    assert len(ends) == sum(each.num_rows for each in tables) == sum(each.count for each in every)
     if case.query.limit is None:
         assert fast == found(expected)
         return
