@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import Outcome, ensue
+from tests.cli.command import Outcome, ensue, start
 
 PAIR = """+++
 title = "Sell, then buy"
@@ -177,3 +177,27 @@ def test_folder_without_rules_is_bad_usage(rules: Path, tmp_path: Path) -> None:
     outcome = ensue("run", tmp_path / "empty", tmp_path / "events.csv")
     assert outcome.code == 2
     assert "there is no .ceql file in this folder" in outcome.stderr
+
+
+def test_example_runs() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "alerts"
+    found = alerts(ensue("run", folder / "rules", folder / "log.jsonl", "--format", "json"))
+    assert [(each["query"], each["severity"], each["end"]) for each in found] == [
+        ("guessed_password", "high", 4),
+        ("two_countries", "medium", 5),
+        ("new_admin", "low", 6),
+    ]
+
+
+def test_rules_follow_a_stream(rules: Path) -> None:
+    with start("run", rules, "-", "--follow") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("type,price\nSELL,1\nBUY,2\n")
+        process.stdin.flush()
+        first = [json.loads(process.stdout.readline())["query"] for _ in range(2)]
+        process.stdin.close()
+        assert first == ["more/buys", "pair"]
+        assert process.wait() == 0
+        assert process.stderr is not None
+        process.stderr.read()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
@@ -30,6 +30,7 @@ PAGES = [
     ROOT / "docs" / "language.md",
     ROOT / "docs" / "running.md",
     ROOT / "docs" / "sessions.md",
+    ROOT / "docs" / "rules.md",
     ROOT / "docs" / "aggregation.md",
 ]
 ERRORS = ROOT / "docs" / "errors.md"
@@ -84,7 +85,7 @@ def blocks(page: str) -> list[Block]:
 def printed(code: str, page: Path, line: int, names: dict[str, Any]) -> str:
     """Run a block and return what it prints; errors name the line on the page."""
     compiled = compile("\n" * line + code, page.name, "exec")
-    with redirect_stdout(StringIO()) as out:
+    with chdir(ROOT), redirect_stdout(StringIO()) as out:
         exec(compiled, names)
     return out.getvalue()
 
