@@ -28,7 +28,7 @@ def total(name: str, seconds: int) -> str:
 
 
 def trends(window: int = 10_000) -> str:
-    """Return Q16 of paper 001: falling prices of one company, here of one account."""
+    """Return Q16 of [ACEL]: falling prices of one company, here of one account."""
     return (
         "SELECT count(*) FROM S\n"
         "WHERE (SELL+ AS x)\n"

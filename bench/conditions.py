@@ -1,4 +1,4 @@
-"""Conditions between events: paper 004's workloads, chains of equalities, increasing runs.
+"""Conditions between events: [SRT]'s workloads, chains of equalities, increasing runs.
 
 Sequences relate every third event to the one two before it; k_n repeats the event between them,
 kn_n repeats a pair whose second event is repeated too. Windows count events, as in the paper.

@@ -1,4 +1,4 @@
-"""Other operators: Q1 to Q7 of paper 002's Appendix G, and Kleene plus without any filter."""
+"""Other operators: Q1 to Q7 of [CORE]'s Appendix G, and Kleene plus without any filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries: those of paper 002's Appendices D and G, word for word, and a few more.
+"""The queries: those of [CORE]'s Appendices D and G, word for word, and a few more.
 
 Appendix D asks about the names of the stock data of that paper, so the generator is asked for
 the same ten names. Their prices lie around the levels of that day: MSFT within a tenth of 26.00,

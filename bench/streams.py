@@ -21,7 +21,7 @@ BUSY = 4800.0
 """Events a second, the generator's default: a window of ten seconds holds 48,000."""
 
 CALM = 4.8
-"""Events a second on the day that paper 002 took its stock data from: a window holds 48."""
+"""Events a second on the day that [CORE] took its stock data from: a window holds 48."""
 
 DENSE = 30.0
 """Events a second for enumeration: a window holds 300, and an event completes about a hundred."""

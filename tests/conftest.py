@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "tests",
     deadline=None,
-    max_examples=100,
+    max_examples=60,
     derandomize="CI" in os.environ,
     print_blob=True,
 )

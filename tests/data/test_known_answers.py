@@ -1,4 +1,4 @@
-"""Queries of paper 002 on real streams, whose answers were counted twice, independently."""
+"""Queries of [CORE] on real streams, whose answers were counted twice, independently."""
 
 from __future__ import annotations
 

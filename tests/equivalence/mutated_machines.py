@@ -153,7 +153,7 @@ def all_begins_with_its_first_item(patch: Patch) -> None:
 
 @mutation
 def unless_only_looks_where_the_match_ends(patch: Patch) -> None:
-    """The printed construction of paper 000."""
+    """The printed construction of [CEL]."""
 
     def guarded(
         self: m.Without, moves: m.Moves, running: frozenset[Any], holds: m.Holds
@@ -331,7 +331,7 @@ def max_is_beaten_by_what_marks_less(patch: Patch) -> None:
 
 @mutation
 def rivals_with_other_bindings_are_forgotten(patch: Patch) -> None:
-    """The printed construction of paper 000: equal so far means equal bindings."""
+    """The printed construction of [CEL]: equal so far means equal bindings."""
     original = m.Unbeaten._compared
 
     def compared(

@@ -1,4 +1,4 @@
-"""Paper 000 (CEL and its selection strategies): the sensors of Section 3, also in Section 7."""
+"""[CEL] (CEL and its selection strategies): the sensors of Section 3, also in Section 7."""
 
 from __future__ import annotations
 

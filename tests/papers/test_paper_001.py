@@ -1,4 +1,4 @@
-"""Paper 001 (aggregation): the stock stream of its Example 3.1 and the queries on it."""
+"""[ACEL] (aggregation): the stock stream of its Example 3.1 and the queries on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 002 (CORE): the queries of Figure 1 and the stream of Figure 3."""
+"""[CORE] (CORE): the queries of Figure 1 and the stream of Figure 3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def trade(type: str, name: str, price: int, volume: int, ts: int) -> Event:
 
 
 # Examples 1 to 3 say which events of Figure 3 the runs mark: sales of Microsoft at 0 and 1, of
-# Intel at 2 and 5, of Amazon at 4 and 6. Names and prices follow the same stream in paper 001;
+# Intel at 2 and 5, of Amazon at 4 and 6. Names and prices follow the same stream in [ACEL];
 # volumes and times, which the paper leaves open, are ours.
 STOCK = [
     trade("SELL", "MSFT", 101, 100, 0),

@@ -1,4 +1,4 @@
-"""Paper 003 (PARTITION BY inside patterns): tweets and replies of its Figure 1."""
+"""[CHAIN] (PARTITION BY inside patterns): tweets and replies of its Figure 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 004 (conditions between events): the stock ticks of its Table 1."""
+"""[SRT] (conditions between events): the stock ticks of its Table 1."""
 
 from __future__ import annotations
 
