@@ -94,6 +94,9 @@ class ReadOptions:
             raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}")
         if self.lateness is not None and not isinstance(self.lateness, int):
             duration(self.lateness)
+        least: Any = timedelta() if isinstance(self.lateness, timedelta) else 0
+        if isinstance(self.lateness, int | timedelta) and self.lateness < least:
+            raise ValueError(f"lateness={self.lateness} is negative; no event is that late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

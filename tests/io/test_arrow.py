@@ -48,7 +48,7 @@ def test_a_folder_of_parquet_whose_files_disagree_names_the_file(tmp_path: Path)
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "2.parquet")
     said = complaint(tmp_path)
     assert said.startswith(f"{tmp_path / '2.parquet'}: a column has another type")
-    assert "int64 vs string" in said
+    assert "the column 'a' is int and string" in said
 
 
 def test_a_folder_with_a_broken_file_names_the_file(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from ensue.errors import EventError
 from ensue.io.columns import TextOptions
 from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
-from ensue.io.kinds import kind_of_type
+from ensue.io.kinds import advice, kind_of_type
 from ensue.io.places import show
 from ensue.io.rejected import Rejected
 from ensue.options import ReadOptions
@@ -352,8 +352,7 @@ def _converted_rows(
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 reason = (
                     f"row {row}, column {show(name)}: {show(value)} is of type {kinds[0]}, but "
-                    f"the column is of type {kinds[1]} since the first events; give it one type, "
-                    "or declare one that holds both"
+                    f"the column is of type {kinds[1]} since the first events; {advice(kinds)}"
                 )
                 if stop:
                     raise EventError(reason) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -147,6 +148,7 @@ class Matches:
         """
         if isinstance(index, slice):
             return self._slice(index)
+        index = _whole(index)
         pieces = self._keep_all()
         if index < 0:
             index += self.count
@@ -159,7 +161,7 @@ class Matches:
 
     def head(self, n: int = 5) -> Matches:
         """Return the first `n` matches; the others are not listed, nor is more of a stream read."""
-        return self[: max(n, 0)]
+        return self[: max(_whole(n), 0)]
 
     def _slice(self, index: slice) -> Matches:
         if index.step not in (None, 1):
@@ -272,6 +274,8 @@ class Matches:
             columns: the columns to give, instead of all.
             max_rows: refuse, by a BudgetError, to list more rows than this; None: no bound.
         """
+        if isinstance(columns, str):
+            raise TypeError(f"columns= is a list of names: [{columns!r}]")
         layout = Layout(
             events,
             long,
@@ -397,3 +401,10 @@ def _too_many(number: str, things: str, most: int, done: str) -> BudgetError:
         "matches.head(n), LIMIT, a shorter WITHIN or stricter filters, count them by "
         "SELECT count(*), go over them one by one in a loop, or raise max_rows= (None: no bound)"
     )
+
+
+def _whole(number: Any) -> int:
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"matches are numbered from 0, and {number!r} is no number") from None

@@ -194,6 +194,11 @@ def compile(
     >>> compile("SELECT * FROM S WHERE A ; B").run([{"type": "A"}, {"type": "B"}])[0]
     Match(0..1, A=[0], B=[1])
     """
+    if not isinstance(text, str):
+        read = "; read the file first: path.read_text()" if isinstance(text, PurePath) else ""
+        raise TypeError(f"a query is a string, not a {type(text).__name__}{read}")
+    if params is not None and not isinstance(params, Mapping):
+        raise TypeError(f"params must be {{name: value}}, not a {type(params).__name__}")
     source = Source(text, name)
     parsed = parse_source(source)
     known = from_python(schema)
@@ -249,6 +254,8 @@ def run(
     >>> run("SELECT * FROM S WHERE A ; B", [{"type": "A"}, {"type": "B"}]).count
     1
     """
+    if not isinstance(text, str | Mapping):
+        raise TypeError(f"a query is a string, or {{name: query}}, not a {type(text).__name__}")
     if isinstance(text, str):
         return compile(text, schema, params).run(events, **options)
     from ensue.engine.evaluation import find_all

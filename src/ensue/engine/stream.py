@@ -235,7 +235,13 @@ def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.nda
         return to_nanoseconds(column)
     if pa.types.is_null(kind) and table.num_rows == 0:
         return np.zeros(0, np.int64)
-    raise EventError(f"the time column '{name}' must hold integers or timestamps, not {kind}")
+    problem = f"the time column '{name}' must hold integers or timestamps, not {kind}"
+    if from_arrow(kind) is Type.STRING and table.num_rows:
+        example = column[0].as_py()
+        problem += (
+            f" such as {example!r}; write times as in ISO 8601, all with a zone or none of them"
+        )
+    raise EventError(problem)
 
 
 def column_at(table: pa.Table, path: AttributePath) -> pa.ChunkedArray:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ensue.errors import EventError
 from ensue.io.columns import Cut, Position, Reader
 from ensue.io.files import reason
+from ensue.io.kinds import first_difference
 
 _BATCH_ROWS = 1 << 16
 
@@ -42,8 +43,8 @@ def read_parquet(files: Sequence[Path], start: Position | None = None) -> Reader
             schema = pa.unify_schemas([schema, own], promote_options="permissive")
         except pa.ArrowTypeError as error:
             raise EventError(
-                f"{path}: a column has another type than in the files before it: {error}; "
-                "write the files with one schema"
+                f"{path}: a column has another type than in the files before it: "
+                f"{first_difference([schema, own])}"
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise EventError(f"{path}: cannot be read as Parquet: {reason(error)}") from error

@@ -30,6 +30,7 @@ from ensue.io.csv_errors import (
     misfit,
     no_header,
     not_utf8,
+    refuse_binary,
     refuse_long_integers,
     refuse_open_quote,
     too_long,
@@ -53,6 +54,8 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
     if start is None:
         blocks = _blocks(text, options)
         first = next(blocks, None)
+        if first is not None:
+            refuse_binary(text, first.data)
         if first is None or b"\n" not in first.data:
             raise no_header(text)
         sample = _sampled(text, first.data, options)

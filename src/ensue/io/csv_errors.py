@@ -52,6 +52,32 @@ def csv_error(text: Text, columns: Types, error: Exception) -> EventError:
     return EventError(f"{text.name}: not a CSV file: {said}")
 
 
+_SIGNATURES = {
+    b"PAR1": "a Parquet file; let its name end in .parquet",
+    b"ARROW1": "an Arrow file; let its name end in .arrow",
+    b"\x1f\x8b": "compressed by gzip; let its name end in .csv.gz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; let its name end in .csv.zst",
+    b"PK\x03\x04": "a zip archive, as those of Excel are; save the table in it as CSV",
+    b"\xff\xfe": "text in UTF-16; save it as UTF-8",
+    b"\xfe\xff": "text in UTF-16; save it as UTF-8",
+}
+"""What files begin with that are no CSV."""
+
+_BEGIN = 1 << 12
+"""So many bytes are looked at to tell text from binary data."""
+
+
+def refuse_binary(text: Text, data: bytes) -> None:
+    """Stop when the first bytes are not those of a table in text."""
+    for signature, problem in _SIGNATURES.items():
+        if data.startswith(signature):
+            raise EventError(f"{text.name}: not CSV, but {problem}")
+    header, begin = data.partition(b"\n")[0], data[:_BEGIN]
+    noise = b"\0" in begin and "\ufffd" in begin[:-4].decode(errors="replace")
+    if b"\0" in header or noise or data.startswith(b"\x89PNG"):
+        raise EventError(f"{text.name}: not CSV, but binary data")
+
+
 def no_header(text: Text) -> EventError:
     """Say that there is nothing to name the columns by."""
     return EventError(f"{text.name}: a CSV file starts with a line of column names, then a newline")

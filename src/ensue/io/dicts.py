@@ -23,6 +23,7 @@ from ensue.io.declared import as_declared, times_in
 from ensue.io.kinds import (
     ARROW_TYPES,
     KNOWN_KINDS,
+    advice,
     join,
     kind_of_class,
     kind_of_type,
@@ -253,7 +254,7 @@ def _misfit(values: list[Any], held: str, place: Place) -> EventError:
             return place.error(
                 index,
                 f"{show(value)} is of type {kind}, but the column is of type {so_far}; "
-                "give it one type, or declare one that holds both",
+                f"{advice((kind, so_far))}",
             )
         so_far = joined
     raise AssertionError("called on values that fit")

@@ -68,6 +68,8 @@ def open_events(
         return events
     options = options or TextOptions(types or {})
     if isinstance(events, str | os.PathLike):
+        if not str(events):
+            raise EventError("the name of the file with the events is empty")
         collecting = replace(options, collect=reject is not None)
         return _open_path(Path(events), collecting, reject)
     of_stream = f" of {stream}" if stream else ""

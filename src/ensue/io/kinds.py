@@ -5,7 +5,7 @@ A type that stands for none is its own kind, under its own name, and is not amon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -111,3 +111,29 @@ def join(held: str, kinds: Iterable[str]) -> str | None:
 def _fits(kind: str, wanted: str) -> bool:
     """Tell whether values of a kind can stand in a column of another without a loss."""
     return kind in (wanted, "null") or (kind == "int" and wanted in ("double", "decimal"))
+
+
+def advice(kinds: Iterable[str]) -> str:
+    """Say what to do about a column with values of these kinds.
+
+    >>> advice(("int", "string"))
+    'give it one type, or declare one that holds both'
+    """
+    if set(kinds) == {"timestamp", "timestamp with time zone"}:
+        return "give all times a zone, or none of them"
+    return "give it one type, or declare one that holds both"
+
+
+def first_difference(schemas: Sequence[pa.Schema]) -> str:
+    """Say which column has types that do not go together."""
+    known: dict[str, pa.Schema] = {}
+    for schema in schemas:
+        for each in schema:
+            own = pa.schema([each])
+            before = known.setdefault(each.name, own)
+            try:
+                known[each.name] = pa.unify_schemas([before, own], promote_options="permissive")
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                kinds = kind_of_type(before.field(0).type), kind_of_type(each.type)
+                return f"the column {each.name!r} is {kinds[0]} and {kinds[1]}; {advice(kinds)}"
+    raise AssertionError("called on schemas that go together")

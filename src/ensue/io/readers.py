@@ -26,6 +26,7 @@ from ensue.io.csv import read_csv
 from ensue.io.files import reason, unpacked, with_compressed
 from ensue.io.follow import Follower, Wait
 from ensue.io.jsonl import read_json
+from ensue.io.kinds import first_difference
 from ensue.io.text import Text
 
 _CSV = with_compressed(".csv")
@@ -144,7 +145,9 @@ def _joined(
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         names = ", ".join(map(str, files))
-        raise EventError(f"{names} have columns of different types: {error}") from error
+        raise EventError(
+            f"{names} have columns of different types: {first_difference(schemas)}"
+        ) from error
     del readers
 
     def cuts(names: Collection[str] | None) -> Iterator[Cut]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -58,10 +59,23 @@ def _frame_library(events: object) -> str | None:
     return None
 
 
+def _mixes_zones(frame: Any) -> bool:
+    """Tell whether some column has times with and without a zone, which Arrow takes for UTC."""
+    from pandas.api.types import infer_dtype
+
+    for at in range(len(frame.columns)):
+        column = frame.iloc[:, at]
+        if column.dtype == object and infer_dtype(column) == "datetime":
+            times = [each for each in column if isinstance(each, datetime)]
+            if len({each.tzinfo is None for each in times}) > 1:
+                return True
+    return False
+
+
 def _from_pandas(frame: Any, of_stream: str) -> pa.Table:
     """Convert a frame without its index, columns of mixed objects by the rules of dicts."""
     names = [str(name) for name in frame.columns]
-    if len(set(names)) == len(names):
+    if len(set(names)) == len(names) and not _mixes_zones(frame):
         try:
             return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
         except (pa.ArrowException, OverflowError, ValueError, TypeError):
