@@ -224,6 +224,7 @@ def split_by_variable(
     member_rows: Array,
     members: Array,
     bases: Array,
+    filled: Array,
     positions: Array,
     offsets: Array,
 ) -> None:
@@ -231,8 +232,8 @@ def split_by_variable(
 
     The variables of label n are members[member_rows[n]:member_rows[n + 1]]; what is bound to
     variable v goes to positions[bases[v]:], and its share of match i ends at offsets[v, i + 1].
+    `filled` is a copy of the bases, to count on from.
     """
-    filled = bases.copy()
     for variable in range(offsets.shape[0]):
         offsets[variable, 0] = 0
     for match in range(offset.shape[0] - 1):

@@ -59,7 +59,7 @@ def find_slot(slots: Slots, index: Index, group: int, registers: Array, row: int
     return slot
 
 
-@helper
+@subroutine
 def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group: int) -> int:
     """Put a configuration into its group, a new one for NOTHING, and the index; return it."""
     if group == NOTHING:
@@ -164,7 +164,6 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
         index.counts[FREE_GROUP] = group
 
 
-@borrowing_kernel
 def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     """Index the first slots anew; `keys` has the key of each, those of a key together."""
     slots.heads[:] = NOTHING
@@ -173,6 +172,13 @@ def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     index.counts[GROUPS] = 0
     index.counts[FREE_GROUP] = NOTHING
     index.counts[LIVE] = 0
+    if len(keys):
+        link_all(tables, slots, index, keys)
+
+
+@borrowing_kernel
+def link_all(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
+    """Index the first slots, none of which is indexed yet."""
     for slot in range(keys.shape[0]):
         key = keys[slot]
         link(tables, slots, index, key, slot, find_group(slots, index, key, slots.state[slot]))

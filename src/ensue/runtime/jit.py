@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 import numba
 
+from ensue.runtime.compiler import LeanCompiler
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _config: Any = numba.config
@@ -72,8 +74,9 @@ def _kept(function: _Function, **options: Any) -> _Function:
         return function
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(FOLDER)
+    lean = {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True}
     try:
-        return _compile(function, cache=True, nogil=True, **options)
+        return _compile(function, cache=True, nogil=True, **lean, **options)
     finally:
         _config.CACHE_DIR = before
 

@@ -99,6 +99,13 @@ def may_end_well(bounds: Bounds, hit: int, held: Array, row: int, node: int) -> 
     return good
 
 
+@helper
+def copy_totals(held: Array, to: int, row: int) -> None:
+    """Copy the totals of a path."""
+    for total in range(held.shape[1]):
+        held[to, total] = held[row, total]
+
+
 @kernel
 def list_within(
     packed: Array,
@@ -129,7 +136,8 @@ def list_within(
         if depth == 0 and listed == 0:
             walk.node[0] = roots[hit]
             walk.length[0] = 0
-            held[0] = bounds.begin
+            for total in range(totals):
+                held[0, total] = bounds.begin[total]
             depth = 1
         edge = edges[hit]
         floor = floors[hit]
@@ -140,7 +148,7 @@ def list_within(
             depth -= 1
             node = walk.node[depth]
             length = walk.length[depth]
-            held[now] = held[depth]
+            copy_totals(held, now, depth)
             word = packed[node, 0]
             label = word >> 32
             good = may_end_well(bounds, hit, held, now, node)
@@ -155,7 +163,7 @@ def list_within(
                     ):
                         walk.node[depth] = other
                         walk.length[depth] = length
-                        held[depth] = held[now]
+                        copy_totals(held, depth, now)
                         depth += 1
                 else:
                     walk.path_position[length] = packed[node, 3]

@@ -69,9 +69,8 @@ class Listing:
         bases = np.cumsum([0, *totals.tolist()])[:-1].astype(np.int64)
         positions = new_integers(int(totals.sum()))
         offsets = np.empty((variables, len(self.start) + 1), np.int32)
-        split_by_variable(
-            self.label, self.position, self.offset, rows, flat, bases, positions, offsets
-        )
+        read = (self.label, self.position, self.offset, rows, flat, bases, bases.copy())
+        split_by_variable(*read, positions, offsets)
         return [
             Bound(offsets[variable], positions[base : base + total])
             for variable, (base, total) in enumerate(zip(bases, totals, strict=True))

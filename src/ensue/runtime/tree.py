@@ -115,7 +115,8 @@ def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> N
             hang(trees, number, group, parent, low, higher)
             parent, low = higher, True
             higher = trees.lower[higher, number]
-    hang(trees, number, group, parent, low, lower if lower != NOTHING else higher)
+    rest = lower if lower != NOTHING else higher
+    hang(trees, number, group, parent, low, rest)
 
 
 @helper
@@ -136,8 +137,8 @@ def most_of(sign: int, turn: int, value: int) -> int:
     if turn == 1:
         if sign == AT_LEAST:
             return value
-        return value - 1 if sign in (MORE, DIFFERENT) else EMPTY
-    if sign == AT_MOST or (sign in (LESS, DIFFERENT) and value < MOST):
+        return value - 1 if sign == MORE or sign == DIFFERENT else EMPTY
+    if sign == AT_MOST or ((sign == LESS or sign == DIFFERENT) and value < MOST):
         return MOST
     return EMPTY
 
