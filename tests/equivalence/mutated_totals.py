@@ -211,7 +211,7 @@ def the_graph_adds_the_values_of_another_event(patch: Patch) -> None:
 
 
 def what_the_window_cuts_is_not_cleared(patch: Patch) -> None:
-    patch.setattr(paths, "clear_row", lambda *_: None)
+    patch.setattr(paths, "set_number", lambda *_: None)
 
 
 def a_union_adds_one_side_only(patch: Patch) -> None:

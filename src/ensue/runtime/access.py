@@ -18,8 +18,8 @@ from numba.extending import intrinsic
 # What an intrinsic returns: a signature, and what generates the code of a call.
 
 
-@intrinsic  # type: ignore[misc]
-def base(typing: Any, array: Any) -> Any:
+@intrinsic
+def base(_typing: Any, array: Any) -> Any:
     """Return the address of an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
@@ -33,8 +33,8 @@ def _length(dimension: int) -> Any:
         shape = _field(context, builder, signature.args[0], arguments[0], "shape")
         return builder.extract_value(shape, dimension)
 
-    @intrinsic  # type: ignore[misc]
-    def length(typing: Any, array: Any) -> Any:
+    @intrinsic
+    def length(_typing: Any, array: Any) -> Any:
         """Return the length of an array in a dimension."""
         return types.intp(array), generate
 
@@ -79,28 +79,28 @@ def _whole(*indexes: Any) -> tuple[Any, ...]:
     return (types.intp,) * len(indexes)
 
 
-@intrinsic  # type: ignore[misc]
-def _read_1(typing: Any, start: Any, i: Any) -> Any:
+@intrinsic
+def _read_1(_typing: Any, start: Any, i: Any) -> Any:
     return start.dtype(start, *_whole(i)), _read
 
 
-@intrinsic  # type: ignore[misc]
-def _read_2(typing: Any, start: Any, length: Any, i: Any, j: Any) -> Any:
+@intrinsic
+def _read_2(_typing: Any, start: Any, length: Any, i: Any, j: Any) -> Any:
     return start.dtype(start, *_whole(length, i, j)), _read
 
 
-@intrinsic  # type: ignore[misc]
-def _read_3(typing: Any, start: Any, length: Any, other: Any, i: Any, j: Any, k: Any) -> Any:
+@intrinsic
+def _read_3(_typing: Any, start: Any, length: Any, other: Any, i: Any, j: Any, k: Any) -> Any:
     return start.dtype(start, *_whole(length, other, i, j, k)), _read
 
 
-@intrinsic  # type: ignore[misc]
-def _write_1(typing: Any, start: Any, i: Any, value: Any) -> Any:
+@intrinsic
+def _write_1(_typing: Any, start: Any, i: Any, _value: Any) -> Any:
     return types.void(start, *_whole(i), start.dtype), _write
 
 
-@intrinsic  # type: ignore[misc]
-def _write_2(typing: Any, start: Any, length: Any, i: Any, j: Any, value: Any) -> Any:
+@intrinsic
+def _write_2(_typing: Any, start: Any, length: Any, i: Any, j: Any, _value: Any) -> Any:
     return types.void(start, *_whole(length, i, j), start.dtype), _write
 
 

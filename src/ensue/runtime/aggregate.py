@@ -10,6 +10,7 @@ import math
 
 from ensue.runtime.jit import kernel
 from ensue.runtime.layout import Array
+from ensue.runtime.order import larger
 
 COUNT, SUM, MIN, MAX, AVG, RANGE, FIRST, LAST, STDDEV = range(9)
 
@@ -65,8 +66,10 @@ def fold_whole(
                 least = value
                 most = value
             last = value
-            least = min(least, value)
-            most = max(most, value)
+            if value < least:
+                least = value
+            if value > most:
+                most = value
             # Never beyond 64 bits: compilers take for granted that this does not happen.
             if value > 0 and total > _MOST - value:
                 carry += 1
@@ -205,7 +208,7 @@ def fold_real(
             if not math.isfinite(result):
                 state[match] = LOST
         elif function == STDDEV:
-            size = max(abs(least), abs(most))
+            size = larger(abs(least), abs(most))
             if count < 2:
                 state[match] = NONE
             elif size > _LARGE or 0.0 < size < 1.0 / _LARGE:

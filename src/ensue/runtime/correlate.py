@@ -23,7 +23,7 @@ from ensue.runtime.evaluate import (
     take_slot,
 )
 from ensue.runtime.index import find_group, find_slot, link, partners_of, unlink
-from ensue.runtime.jit import borrowing_kernel, helper, subroutine
+from ensue.runtime.jit import helper, kernel, subroutine
 from ensue.runtime.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
@@ -51,6 +51,7 @@ from ensue.runtime.layout import (
     Slots,
     Tables,
 )
+from ensue.runtime.order import smaller
 from ensue.runtime.registers import allowed, put
 from ensue.runtime.tree import search, trees_of
 
@@ -78,7 +79,7 @@ def search_for(
     """
     number = tables.access[step]
     guard = tables.guard_rows[step]
-    most = min(index.size[group] // _SHARE + _SHARE, scratch.spare.shape[0] - 1)
+    most = smaller(index.size[group] // _SHARE + _SHARE, scratch.spare.shape[0] - 1)
     count = search(
         trees_of(slots, index),
         tables.indexes[number],
@@ -169,7 +170,7 @@ def sort_by_start(start: Array, order: Array, spare: Array, count: int) -> None:
             begin = end
 
 
-@borrowing_kernel
+@kernel
 def correlate(
     tables: Tables,
     graph: Graph,

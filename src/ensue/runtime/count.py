@@ -15,7 +15,7 @@ that move nothing are not kept. Without a window nothing leaves, and `forward` i
 
 from __future__ import annotations
 
-from ensue.runtime.jit import borrowing_kernel, helper
+from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
@@ -28,6 +28,7 @@ from ensue.runtime.layout import (
     Array,
     Tables,
 )
+from ensue.runtime.order import larger
 from ensue.runtime.runs import (
     EPOCH,
     FOUND,
@@ -72,7 +73,7 @@ def steps_of(tables: Tables, pairs: Pairs, head: int, symbol: int) -> tuple[int,
         if cell == UNKNOWN:
             missing = pairs.state[head]
         elif cell != STAY:
-            steps = max(steps, 0)
+            steps = larger(steps, 0)
             if cell >= 0:
                 steps += tables.rows[cell + 1] - tables.rows[cell]
         head = pairs.next[head]
@@ -153,7 +154,7 @@ def pop_front(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int,
         runs.rows[key] = NOTHING
 
 
-@borrowing_kernel
+@kernel
 def count_matches(
     tables: Tables,
     binds: Binds,
@@ -220,7 +221,7 @@ def count_matches(
             steps, missing = steps_of(tables, pairs, head, symbol)
             if missing != NOTHING:
                 return MISSING, event, missing, 0
-            needed += max(steps, 0)
+            needed += larger(steps, 0)
             if row == NOTHING:
                 moving = steps >= 0
                 break
@@ -245,18 +246,9 @@ def count_matches(
             total = PARTIAL if older else TOTAL
             if older:
                 set_number(weight, PARTIAL, 0)
-            head = advance(
-                tables,
-                binds,
-                pairs,
-                counters,
-                nodes.vector[row] if older else runs.forward[key],
-                ONE if opening >= 0 and not older else NOTHING,
-                symbol,
-                values,
-                event,
-                total,
-            )
+            head = nodes.vector[row] if older else runs.forward[key]
+            more = ONE if opening >= 0 and not older else NOTHING
+            head = advance(tables, binds, pairs, counters, head, more, symbol, values, event, total)
             if not older:
                 runs.forward[key] = head
                 break
@@ -289,7 +281,7 @@ def count_matches(
     return DONE, symbols.shape[0], 0, 0
 
 
-@borrowing_kernel
+@kernel
 def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int, now: int) -> None:
     """Forget the keys whose last start has left the window or was consumed."""
     for key in range(runs.forward.shape[0]):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.runtime.jit import borrowing_kernel, helper, kernel
+from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph
 
 HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
@@ -30,6 +30,14 @@ class Walk(NamedTuple):
     """The stack: nodes to visit, and how long the path above each was."""
     path_position: np.ndarray
     path_label: np.ndarray
+
+
+class Room(NamedTuple):
+    """What counting needs of every node: how many paths lead there, and a stack."""
+
+    ways: np.ndarray
+    sizes: np.ndarray
+    stack: np.ndarray
 
 
 class Found(NamedTuple):
@@ -67,7 +75,7 @@ def pack(graph: Graph) -> np.ndarray:
     return packed
 
 
-@borrowing_kernel
+@kernel
 def list_matches(
     packed: Array, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
 ) -> int:
@@ -145,6 +153,7 @@ def count_matches(
     edges: Array,
     floors: Array,
     patience: int,
+    room: Room,
     counts: Array,
     estimates: Array,
 ) -> None:
@@ -154,10 +163,7 @@ def count_matches(
     root to every node below it, which takes one pass over the graph however many there are. The
     estimates tell where a count is too large for 64 bits.
     """
-    nodes = graph.label.shape[0]
-    ways = np.zeros(nodes, np.int64)
-    sizes = np.zeros(nodes, np.float64)
-    stack = np.empty(nodes + 1, np.int32)
+    ways, sizes, stack = room.ways, room.sizes, room.stack
     for hit in range(roots.shape[0]):
         edge = edges[hit]
         floor = floors[hit]
@@ -254,6 +260,13 @@ def new_walk(nodes: int) -> Walk:
         np.zeros(nodes + 2, np.int32),
         np.zeros(nodes + 2, np.int64),
         np.zeros(nodes + 2, np.int32),
+    )
+
+
+def new_room(nodes: int) -> Room:
+    """Allocate room to count in."""
+    return Room(
+        np.zeros(nodes, np.int64), np.zeros(nodes, np.float64), np.zeros(nodes + 1, np.int32)
     )
 
 

@@ -9,7 +9,7 @@ active states alone. Queries with registers have a kernel of their own (correlat
 
 from __future__ import annotations
 
-from ensue.runtime.jit import borrowing_kernel, helper, kernel
+from ensue.runtime.jit import helper, kernel
 from ensue.runtime.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
@@ -33,6 +33,7 @@ from ensue.runtime.layout import (
     Slots,
     Tables,
 )
+from ensue.runtime.order import larger
 
 
 @helper
@@ -92,7 +93,7 @@ def add_runs(
         slots.start[slot] = start
     else:
         slots.root[slot] = join(graph, counters, slots.root[slot], before, node, start)
-        slots.start[slot] = max(before, start)
+        slots.start[slot] = larger(before, start)
 
 
 @helper
@@ -124,7 +125,7 @@ def add_hit(
     hits.key[number] = key
 
 
-@borrowing_kernel
+@kernel
 def evaluate(
     tables: Tables,
     graph: Graph,
@@ -207,7 +208,7 @@ def evaluate(
                         hit = join(graph, counters, hit, hit_start, node, start)
                     else:
                         hit = node
-                    hit_start = max(hit_start, start)
+                    hit_start = larger(hit_start, start)
                 if tables.targets[step] != NOTHING:
                     scratch[0, waiting] = tables.targets[step]
                     scratch[1, waiting] = node
@@ -232,7 +233,7 @@ def evaluate(
                             hit = join(graph, counters, hit, hit_start, node, start)
                         else:
                             hit = node
-                        hit_start = max(hit_start, start)
+                        hit_start = larger(hit_start, start)
                     target = tables.targets[step]
                     if label == 0 and target == state:
                         stays = True
@@ -309,7 +310,7 @@ def carry_latest(keys: Array, latest: Array, found: Array) -> None:
     for event in range(found.shape[0]):
         key = keys[event] if keys.shape[0] > 0 else 0
         if key >= 0:
-            latest[key] = max(latest[key], found[event])
+            latest[key] = larger(latest[key], found[event])
             found[event] = latest[key]
 
 

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.runtime.jit import borrowing_kernel
+from ensue.runtime.jit import kernel
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph, Hits
+from ensue.runtime.order import larger, smaller
 
 
-@borrowing_kernel
+@kernel
 def mark(
     graph: Graph,
     roots: Array,
@@ -48,13 +49,13 @@ def mark(
         root = roots[i]
         if by_edge:
             unknown = places[root] == 0
-            node_edges[root] = edges[i] if unknown else min(node_edges[root], edges[i])
+            node_edges[root] = edges[i] if unknown else smaller(node_edges[root], edges[i])
         else:
             while passed < new_starts.shape[0] - 1 and graph.start_clock[passed] < edges[i]:
                 passed += 1
-        first = max(passed, floors[i]) + 1
+        first = larger(passed, floors[i]) + 1
         pending += places[root] == 0
-        node = max(node, root + 1)
+        node = larger(node, root + 1)
         if places[root] == 0 or first < places[root]:
             places[root] = first
     kept = 0
@@ -89,7 +90,7 @@ def mark(
     return kept, count, node
 
 
-@borrowing_kernel
+@kernel
 def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Graph) -> int:
     """Copy what was marked, to the same graph or to another; return how many nodes there are.
 
@@ -109,7 +110,7 @@ def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Gra
         new_left = places[left] - 1 if left != NOTHING else NOTHING
         new_right = places[right] - 1 if right != NOTHING else NOTHING
         if graph.label[node] == UNION and (new_left == NOTHING or new_right == NOTHING):
-            places[node] = max(new_left, new_right) + 1
+            places[node] = larger(new_left, new_right) + 1
             continue
         into.label[count] = graph.label[node]
         into.left[count] = new_left

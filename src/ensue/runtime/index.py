@@ -9,7 +9,7 @@ or indexed anew.
 
 from __future__ import annotations
 
-from ensue.runtime.jit import borrowing_kernel, helper, subroutine
+from ensue.runtime.jit import helper, kernel, subroutine
 from ensue.runtime.layout import (
     FEW,
     FREE_GROUP,
@@ -176,7 +176,7 @@ def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
         link_all(tables, slots, index, keys)
 
 
-@borrowing_kernel
+@kernel
 def link_all(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     """Index the first slots, none of which is indexed yet."""
     for slot in range(keys.shape[0]):

@@ -51,34 +51,25 @@ FOLDER = _cache_folder()
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile a kernel at its first call, or load it from disk."""
-    return _kept(function)
+    """Compile a kernel at its first call, or load it from disk.
 
-
-def borrowing_kernel(function: _Function) -> _Function:
-    """Compile a kernel that makes no arrays: all of them belong to the caller.
-
-    So nobody has to count references to them, which Numba else does whenever an array of a tuple
-    is looked at. Without it the kernel with registers takes a third of the time.
+    It makes no arrays: all of them belong to the caller. So nobody has to count references to
+    them, which Numba else does whenever an array of a tuple is looked at.
     """
-    return _kept(function, _nrt=False)
-
-
-def subroutine(function: _Function) -> _Function:
-    """Compile a function that kernels call, and do not take in: it makes no arrays either."""
-    return borrowing_kernel(function)
-
-
-def _kept(function: _Function, **options: Any) -> _Function:
     if _config.DISABLE_JIT:
         return function
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(FOLDER)
     lean = {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True}
     try:
-        return _compile(function, cache=True, nogil=True, **lean, **options)
+        return _compile(function, cache=True, nogil=True, _nrt=False, **lean)
     finally:
         _config.CACHE_DIR = before
+
+
+def subroutine(function: _Function) -> _Function:
+    """Compile a function that kernels call, and do not take in."""
+    return kernel(function)
 
 
 def helper(function: _Function) -> _Function:

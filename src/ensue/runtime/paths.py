@@ -7,77 +7,61 @@ are looked at for a single event, each once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ensue.runtime import weights as of_weights
-from ensue.runtime.jit import helper, kernel
+from ensue.runtime.jit import helper, kernel, subroutine
 from ensue.runtime.layout import NOTHING, UNION, Array, Graph, Hits
+from ensue.runtime.order import smaller
 from ensue.runtime.weights import (
-    NONE,
     Binds,
     Values,
     Weights,
     new_weights,
+    set_number,
     uncompiled,
 )
 
 OUTSIDE, INSIDE, CUT = range(3)
 
 
-@helper
-def clear_row(whole: Array, real: Array, least: Array, at: int) -> None:
-    """Write the weight of no runs."""
-    for term in range(whole.shape[1]):
-        whole[at, term] = 0
-    for term in range(real.shape[1]):
-        real[at, term] = 0.0
-    for term in range(least.shape[1]):
-        least[at, term] = NONE
+class Room(NamedTuple):
+    """What is written down of every node, and a stack."""
+
+    earliest: np.ndarray
+    """The earliest start below it."""
+    seen: np.ndarray
+    """The last hit for which it was looked at."""
+    stack: np.ndarray
 
 
-@helper
-def add_row(
-    whole: Array,
-    real: Array,
-    least: Array,
-    at: int,
-    more_whole: Array,
-    more_real: Array,
-    more_least: Array,
-    a: int,
-) -> None:
+@subroutine
+def add_row(weights: Weights, at: int, more: Weights, a: int) -> None:
     """Add the runs of one set to another."""
-    for term in range(whole.shape[1]):
-        whole[at, term] += more_whole[a, term]
-    for term in range(real.shape[1]):
-        real[at, term] += more_real[a, term]
-    for term in range(least.shape[1]):
-        least[at, term] = min(least[at, term], more_least[a, term])
+    for term in range(weights.whole.shape[1]):
+        weights.whole[at, term] += more.whole[a, term]
+    for term in range(weights.real.shape[1]):
+        weights.real[at, term] += more.real[a, term]
+    for term in range(weights.least.shape[1]):
+        weights.least[at, term] = smaller(weights.least[at, term], more.least[a, term])
 
 
 @helper
 def add_event(
-    whole: Array,
-    real: Array,
-    least: Array,
-    at: int,
-    binds: Binds,
-    label: int,
-    values: Values,
-    row: int,
+    weights: Weights, at: int, binds: Binds, label: int, values: Values, row: int
 ) -> None:
     """Let the runs of a set read one more event."""
-    for term in range(1, whole.shape[1]):
+    for term in range(1, weights.whole.shape[1]):
         if binds.whole[label, term]:
-            whole[at, term] += whole[at, 0] * values.whole[row, term]
-    for term in range(1, real.shape[1]):
+            weights.whole[at, term] += weights.whole[at, 0] * values.whole[row, term]
+    for term in range(1, weights.real.shape[1]):
         if binds.real[label, term]:
-            real[at, term] += real[at, 0] * values.real[row, term]
-    for term in range(least.shape[1]):
+            weights.real[at, term] += weights.real[at, 0] * values.real[row, term]
+    for term in range(weights.least.shape[1]):
         if binds.least[label, term]:
-            least[at, term] = min(least[at, term], values.least[row, term])
+            weights.least[at, term] = smaller(weights.least[at, term], values.least[row, term])
 
 
 @helper
@@ -102,6 +86,7 @@ def weigh_paths(
     whole: Weights,
     cut: Weights,
     found: Weights,
+    room: Room,
 ) -> None:
     """Add up the matches of every hit.
 
@@ -109,30 +94,25 @@ def weigh_paths(
         rows: the row of each output node's event in `values`.
         whole: room for the weights of all paths below each node.
         cut: room for those of the paths inside the window at hand.
+        found: room for those of every hit.
     """
-    # Tuples are taken apart before the loops: in them, each access would count references.
-    labels, lefts, rights, _, starts, _, clocks = graph
-    all_w, all_r, all_l = whole
-    cut_w, cut_r, cut_l = cut
-    ends_w, ends_r, ends_l = found
-    nodes = labels.shape[0]
-    earliest = np.zeros(nodes, np.int32)
-    for node in range(nodes):
+    labels, lefts, rights, starts = graph.label, graph.left, graph.right, graph.start
+    clocks = graph.start_clock
+    earliest, seen, stack = room.earliest, room.seen, room.stack
+    for node in range(labels.shape[0]):
         label = labels[node]
         earliest[node] = starts[node]
         if label == 0:
-            all_w[node, 0] = 1
-            all_r[node, 0] = 1.0
+            whole.whole[node, 0] = 1
+            whole.real[node, 0] = 1.0
             continue
         for side in range(2):
             child = lefts[node] if side == 0 else rights[node]
             if child != NOTHING:
-                earliest[node] = min(earliest[node], earliest[child])
-                add_row(all_w, all_r, all_l, node, all_w, all_r, all_l, child)
+                earliest[node] = smaller(earliest[node], earliest[child])
+                add_row(whole, node, whole, child)
         if label != UNION:
-            add_event(all_w, all_r, all_l, node, binds, label, values, rows[node])
-    seen = np.full(nodes, NOTHING, np.int64)
-    stack = np.zeros(2 * nodes + 2, np.int64)
+            add_event(whole, node, binds, label, values, rows[node])
     for hit in range(roots.shape[0]):
         edge = edges[hit]
         floor = floors[hit]
@@ -140,7 +120,7 @@ def weigh_paths(
         where = place(earliest[root], starts[root], clocks, edge, floor)
         depth = 0
         if where == INSIDE:
-            add_row(ends_w, ends_r, ends_l, hit, all_w, all_r, all_l, root)
+            add_row(found, hit, whole, root)
         elif where == CUT:
             stack[0] = root
             depth = 1
@@ -162,20 +142,20 @@ def weigh_paths(
                             stack[depth] = child
                             depth += 1
                 continue
-            clear_row(cut_w, cut_r, cut_l, node)
+            set_number(cut, node, 0)
             for side in range(2):
                 child = lefts[node] if side == 0 else rights[node]
                 if child == NOTHING:
                     continue
                 where = place(earliest[child], starts[child], clocks, edge, floor)
                 if where == INSIDE:
-                    add_row(cut_w, cut_r, cut_l, node, all_w, all_r, all_l, child)
+                    add_row(cut, node, whole, child)
                 elif where == CUT:
-                    add_row(cut_w, cut_r, cut_l, node, cut_w, cut_r, cut_l, child)
+                    add_row(cut, node, cut, child)
             if labels[node] != UNION:
-                add_event(cut_w, cut_r, cut_l, node, binds, labels[node], values, rows[node])
+                add_event(cut, node, binds, labels[node], values, rows[node])
             if node == root:
-                add_row(ends_w, ends_r, ends_l, hit, cut_w, cut_r, cut_l, root)
+                add_row(found, hit, cut, root)
 
 
 def weigh(
@@ -183,13 +163,20 @@ def weigh(
 ) -> Weights:
     """Return the weights of the matches of every hit; exact ones are of any size, and slow."""
     nodes = len(graph.label)
-    room = [new_weights(count, values, exact=exact) for count in (nodes, nodes, len(hits.end))]
+    whole, cut, found = (
+        new_weights(count, values, exact=exact) for count in (nodes, nodes, len(hits.end))
+    )
+    room = Room(
+        np.zeros(nodes, np.int32),
+        np.full(nodes, NOTHING, np.int64),
+        np.zeros(2 * nodes + 2, np.int64),
+    )
     kernels: Any = _exact() if exact else None
     run = kernels.weigh_paths if exact else weigh_paths
     # Counts are kept modulo 2^64 on purpose.
     with np.errstate(over="ignore", invalid="ignore"):
-        run(graph, rows, binds, values, hits.root, hits.edge, hits.floor, *room)
-    return room[2]
+        run(graph, rows, binds, values, hits.root, hits.edge, hits.floor, whole, cut, found, room)
+    return found
 
 
 def _exact() -> Any:

@@ -6,6 +6,8 @@ without overflowing 64, so that plain Python gets the same ones.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ensue.runtime.jit import helper
@@ -95,16 +97,16 @@ def same(a: Array, i: int, b: Array, j: int) -> bool:
 
 
 @helper
-def stirred(before: int, content: int) -> int:
+def stirred(before: int, content: int) -> Any:
     """Stir a content into a hash."""
     whole = np.int64(content)
     mixed = (np.int64(before) ^ whole ^ (whole >> 32)) & _BITS
     product = mixed * _FACTOR
-    return int((product ^ (product >> 29)) & _BITS)
+    return (product ^ (product >> 29)) & _BITS
 
 
 @helper
-def hash_of(group: int, registers: Array, row: int) -> int:
+def hash_of(group: int, registers: Array, row: int) -> Any:
     """Return the hash of a group and the contents of its registers."""
     found = stirred(0, group)
     for register in range(registers.shape[1]):

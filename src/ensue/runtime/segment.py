@@ -16,6 +16,7 @@ from ensue.runtime.enumerate import (
     count_matches,
     list_matches,
     new_found,
+    new_room,
     new_walk,
     pack,
     split_by_variable,
@@ -135,7 +136,9 @@ class Segment:
             return len(hits.end)
         counts = np.zeros(len(hits.end), np.int64)
         sizes = np.zeros(len(hits.end), np.float64)
-        count_matches(self.graph, hits.root, hits.edge, hits.floor, _PATIENCE, counts, sizes)
+        room = new_room(len(self.graph.label))
+        read = (self.graph, hits.root, hits.edge, hits.floor, _PATIENCE)
+        count_matches(*read, room, counts, sizes)
         total = 0
         for hit in np.flatnonzero(sizes > 9.0e18):
             counts[hit] = 0

@@ -26,6 +26,7 @@ from ensue.runtime.layout import (
     Index,
     Slots,
 )
+from ensue.runtime.order import smaller
 from ensue.runtime.registers import stirred
 
 
@@ -126,7 +127,7 @@ def least_of(sign: int, turn: int, value: int) -> int:
         return EMPTY
     if turn == 1:
         return NULL + 1
-    return value if sign == AT_MOST else min(value, MOST - 1) + 1
+    return value if sign == AT_MOST else smaller(value, MOST - 1) + 1
 
 
 @helper
@@ -137,10 +138,14 @@ def most_of(sign: int, turn: int, value: int) -> int:
     if turn == 1:
         if sign == AT_LEAST:
             return value
-        return value - 1 if sign == MORE or sign == DIFFERENT else EMPTY
-    if sign == AT_MOST or ((sign == LESS or sign == DIFFERENT) and value < MOST):
+        if sign == MORE:
+            return value - 1
+        return value - 1 if sign == DIFFERENT else EMPTY
+    if sign == AT_MOST:
         return MOST
-    return EMPTY
+    if sign == LESS and value < MOST:
+        return MOST
+    return MOST if sign == DIFFERENT and value < MOST else EMPTY
 
 
 @subroutine

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.runtime.jit import helper
+from ensue.runtime.order import smaller
 
 NONE = 2**63 - 1
 """The least of no values."""
@@ -120,15 +121,20 @@ def copy_row(a: Any, i: int, b: Any, j: int) -> None:
 @helper
 def add_product(weights: Weights, at: int, a: int, b: int) -> None:
     """Add the runs of one set, each going on as every run of another."""
-    whole, real, least = weights
-    for term in range(1, whole.shape[1]):
-        whole[at, term] += whole[a, 0] * whole[b, term] + whole[a, term] * whole[b, 0]
-    whole[at, 0] += whole[a, 0] * whole[b, 0]
-    for term in range(1, real.shape[1]):
-        real[at, term] += real[a, 0] * real[b, term] + real[a, term] * real[b, 0]
-    real[at, 0] += real[a, 0] * real[b, 0]
-    for term in range(least.shape[1]):
-        least[at, term] = min(least[at, term], least[a, term], least[b, term])
+    for term in range(1, weights.whole.shape[1]):
+        weights.whole[at, term] += (
+            weights.whole[a, 0] * weights.whole[b, term]
+            + weights.whole[a, term] * weights.whole[b, 0]
+        )
+    weights.whole[at, 0] += weights.whole[a, 0] * weights.whole[b, 0]
+    for term in range(1, weights.real.shape[1]):
+        weights.real[at, term] += (
+            weights.real[a, 0] * weights.real[b, term] + weights.real[a, term] * weights.real[b, 0]
+        )
+    weights.real[at, 0] += weights.real[a, 0] * weights.real[b, 0]
+    for term in range(weights.least.shape[1]):
+        lesser = smaller(weights.least[a, term], weights.least[b, term])
+        weights.least[at, term] = smaller(weights.least[at, term], lesser)
 
 
 @helper
@@ -136,22 +142,21 @@ def add_step(
     weights: Weights, at: int, a: int, binds: Binds, label: int, values: Values, event: int
 ) -> None:
     """Add runs that read one more event."""
-    whole, real, least = weights
-    for term in range(1, whole.shape[1]):
-        whole[at, term] += whole[a, term]
+    for term in range(1, weights.whole.shape[1]):
+        weights.whole[at, term] += weights.whole[a, term]
         if binds.whole[label, term]:
-            whole[at, term] += whole[a, 0] * values.whole[event, term]
-    whole[at, 0] += whole[a, 0]
-    for term in range(1, real.shape[1]):
-        real[at, term] += real[a, term]
+            weights.whole[at, term] += weights.whole[a, 0] * values.whole[event, term]
+    weights.whole[at, 0] += weights.whole[a, 0]
+    for term in range(1, weights.real.shape[1]):
+        weights.real[at, term] += weights.real[a, term]
         if binds.real[label, term]:
-            real[at, term] += real[a, 0] * values.real[event, term]
-    real[at, 0] += real[a, 0]
-    for term in range(least.shape[1]):
-        if least[a, term] < least[at, term]:
-            least[at, term] = least[a, term]
-        if binds.least[label, term] and values.least[event, term] < least[at, term]:
-            least[at, term] = values.least[event, term]
+            weights.real[at, term] += weights.real[a, 0] * values.real[event, term]
+    weights.real[at, 0] += weights.real[a, 0]
+    for term in range(weights.least.shape[1]):
+        least = smaller(weights.least[at, term], weights.least[a, term])
+        if binds.least[label, term]:
+            least = smaller(least, values.least[event, term])
+        weights.least[at, term] = least
 
 
 def uncompiled(*modules: ModuleType) -> SimpleNamespace:
