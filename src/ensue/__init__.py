@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ensue.engine.many import Sessions
     from ensue.engine.match import Match, Matches, Total
     from ensue.engine.session import Session
+    from ensue.engine.warming import warm
 
     __version__: str
 
@@ -58,6 +59,7 @@ __all__ = [
     "open",
     "resume",
     "run",
+    "warm",
 ]
 
 
@@ -74,6 +76,10 @@ def __getattr__(name: str) -> Any:
         from ensue.engine import match
 
         return getattr(match, name)
+    if name == "warm":
+        from ensue.engine.warming import warm
+
+        return warm
     if name == "Session":
         from ensue.engine.session import Session
 

@@ -18,6 +18,7 @@ from ensue.cli.generate import generate
 from ensue.cli.run import run
 from ensue.cli.terminal import remark, say, silence_output
 from ensue.cli.test import run_tests
+from ensue.cli.warm import warm
 from ensue.cli.wording import as_options
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app.command()(explain)
 app.command("test")(run_tests)
 app.add_typer(generate, name="generate")
 app.command()(demo)
+app.command()(warm)
 
 
 def _version(wanted: bool) -> None:

@@ -32,6 +32,7 @@ from ensue.logic.evaluate import Tally
 from ensue.logic.reference import ComplexEvent, Computed, Found
 from ensue.predicates.evaluate import Batch
 from ensue.runtime.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
+from ensue.runtime.memory import read_only
 
 Path = tuple[str, ...]
 
@@ -329,13 +330,15 @@ class Aggregating:
         real = np.zeros(count, np.float64)
         code = CODES[column.function]
         found: np.ndarray = real
+        given, known = read_only(source.values), read_only(source.known)
+        offsets, rows = read_only(offsets), read_only(rows)
         with np.errstate(all="ignore"):
             if source.values.dtype == np.float64:
-                fold_real(source.values, source.known, offsets, rows, code, real, state)
+                fold_real(given, known, offsets, rows, code, real, state)
                 found = real.astype(np.int64) if code == COUNT else real
             else:
                 whole = np.zeros(count, np.int64)
-                fold_whole(source.values, source.known, offsets, rows, code, whole, real, state)
+                fold_whole(given, known, offsets, rows, code, whole, real, state)
                 found = real if column.function == "avg" else whole
         valid = (state != NONE) & (state != LOST)
         lost = int(np.count_nonzero(state == LOST))

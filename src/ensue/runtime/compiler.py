@@ -21,6 +21,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
+from ensue.runtime.announcing import announce
 from ensue.runtime.flatten import flatten
 
 _UNNEEDED = frozenset(
@@ -80,6 +81,8 @@ class LeanCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
         state = self.state
+        if self.library is _Library:
+            announce(state.func_id.modname)
         state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)

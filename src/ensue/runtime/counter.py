@@ -11,8 +11,8 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.runtime import count, runs, turn, weights
 from ensue.runtime.evaluator import CONSUME, MOST_BYTES
-from ensue.runtime.jit import announce
 from ensue.runtime.layout import FULL, MISSING, NOTHING, Tables
+from ensue.runtime.memory import read_only
 from ensue.runtime.runs import (
     COUNTERS,
     EPOCH,
@@ -87,8 +87,6 @@ class Counter:
     def __post_init__(self) -> None:
         like = self.terms.nothing(0)
         self._kernels = uncompiled(weights, runs, turn, count) if self.exact else count
-        if not self.exact:
-            announce(count.count_matches)
         self.pairs = new_pairs(1 << 10, like, exact=self.exact)
         self.nodes = new_nodes(1 << 10, like, exact=self.exact)
         self.runs = new_runs(1)
@@ -122,6 +120,8 @@ class Counter:
         """
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables, binds, scratch = self._arrays(alphabet)
+        symbols, clocks, keys = read_only(symbols), read_only(clocks), read_only(keys)
+        values = Values(*map(read_only, values))
         at = self.reached = 0
         # Counts are kept modulo 2^64 on purpose.
         with np.errstate(over="ignore", invalid="ignore"):

@@ -17,7 +17,6 @@ from ensue.runtime.arena import Arena
 from ensue.runtime.correlate import correlate
 from ensue.runtime.evaluate import evaluate
 from ensue.runtime.index import rebuild
-from ensue.runtime.jit import announce
 from ensue.runtime.layout import (
     CONSUME_ANY,
     CONSUME_NONE,
@@ -47,6 +46,7 @@ from ensue.runtime.layout import (
     new_scratch,
     new_slots,
 )
+from ensue.runtime.memory import read_only
 from ensue.runtime.segment import Segment
 from ensue.runtime.table import Table, room
 
@@ -99,7 +99,6 @@ class Evaluator:
     """So many configurations, those that have left the window included, are worth a look."""
 
     def __post_init__(self) -> None:
-        announce(correlate if self.registers else evaluate)
         self.slots = new_slots(64, 1, self.registers)
         self.hits = new_hits(1 << 14)
         self.index = new_index(64, len(self.table.indexes), FEW_CONTENTS)
@@ -147,6 +146,8 @@ class Evaluator:
             values = np.zeros((len(symbols), 0), np.int64)
         if positions is None:
             positions = _FOLLOWING
+        symbols, clocks, keys = read_only(symbols), read_only(clocks), read_only(keys)
+        values, positions = read_only(values), read_only(positions)
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables = self.table.arrays(len(alphabet))
         if len(symbols) <= _FEW and tables.inert[symbols].all():

@@ -9,6 +9,8 @@ or indexed anew.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ensue.runtime.jit import helper, kernel, subroutine
 from ensue.runtime.layout import (
     FEW,
@@ -173,7 +175,7 @@ def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     index.counts[FREE_GROUP] = NOTHING
     index.counts[LIVE] = 0
     if len(keys):
-        link_all(tables, slots, index, keys)
+        link_all(tables, slots, index, keys.astype(np.int64, copy=False))
 
 
 @kernel

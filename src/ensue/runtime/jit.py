@@ -81,13 +81,3 @@ def _compile(function: _Function, **options: Any) -> _Function:
     jit: Any = numba.njit
     compiled: _Function = jit(boundscheck=CHECKED, error_model="numpy", **options)(function)
     return compiled
-
-
-def announce(kernel: Any) -> None:
-    """Say on the terminal that a kernel is about to be compiled, if it is."""
-    if _config.DISABLE_JIT or not sys.stderr.isatty():
-        return
-    function = kernel.py_func
-    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-*.nbi"
-    if not any(FOLDER.rglob(name)):
-        sys.stderr.write("Ensue compiles its kernels; this happens once and takes some seconds.\n")

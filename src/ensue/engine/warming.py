@@ -1,0 +1,70 @@
+"""Compiling all kernels at once: every kind of query runs on a few events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ensue.engine.query import compile as compile_query
+
+_EVENTS = [
+    {"type": kind, "v": value, "w": value + 0.5, "k": value % 2, "t": time}
+    for time, (kind, value) in enumerate(
+        zip("ABABBACBAB", (1, 1, 2, 2, 1, 3, 3, 3, 2, 3), strict=True)
+    )
+]
+
+
+class Step(NamedTuple):
+    """A kind of query."""
+
+    name: str
+    text: str
+
+
+STEPS = (
+    Step("patterns", "SELECT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
+    Step("partitions", "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 EVENTS"),
+    Step("strategies", "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
+    Step(
+        "aggregates",
+        "SELECT * FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v), d = stddev(b.w)]) "
+        "FILTER Y[s < 6] WITHIN 9 EVENTS",
+    ),
+    Step("count(*)", "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b WITHIN 4 EVENTS"),
+    Step("conditions", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS"),
+    Step(
+        "count(*) with conditions",
+        "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b FILTER a.v = b.v "
+        "WITHIN 9 EVENTS",
+    ),
+    Step(
+        "absence",
+        "SELECT * FROM S WHERE (A AS a ; C AS c) UNLESS ((B AS b ; A AS d) FILTER b.v = d.v) "
+        "PARTITION BY [k] WITHIN 9 EVENTS",
+    ),
+)
+
+
+def steps() -> Iterator[str]:
+    """Compile everything; yield the name of each part before it is compiled."""
+    for step in STEPS:
+        yield step.name
+        query = compile_query(step.text)
+        found = query.run(_EVENTS)
+        assert found.count >= 0
+        found.to_arrow()
+        session = query.open()
+        for event in _EVENTS:
+            session.push([event])
+        session.snapshot()
+
+
+def warm() -> None:
+    """Compile all kernels now, or see that they are compiled, and not in the first queries.
+
+    They are kept on disk (in ~/.cache/ensue, or where ENSUE_CACHE_DIR says), so this is worth while
+    once for each version of Ensue on a machine: when an image is built, or before a service starts.
+    """
+    for _ in steps():
+        pass
