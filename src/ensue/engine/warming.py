@@ -31,7 +31,10 @@ STEPS = (
         "SELECT * FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v), d = stddev(b.w)]) "
         "FILTER Y[s < 6] WITHIN 9 EVENTS",
     ),
-    Step("count(*)", "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b WITHIN 4 EVENTS"),
+    Step(
+        "count(*)",
+        "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 [t]",
+    ),
     Step("conditions", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS"),
     Step(
         "count(*) with conditions",
