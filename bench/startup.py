@@ -28,6 +28,27 @@ class Hidden:
 sys.meta_path.insert(0, Hidden())
 """
 
+_ROWS = """
+import resource
+import ensue
+rows = [
+    {"type": kind, "v": value, "t": time}
+    for time, (kind, value) in enumerate(zip("ABABBACBAB", (1, 1, 2, 2, 1, 3, 3, 3, 2, 3)))
+]
+"""
+_FIRST = {
+    "a pattern": "SELECT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
+    "a condition": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
+    "AGGREGATE": "SELECT * FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v)]) "
+    "FILTER Y[s < 6] WITHIN 9 EVENTS",
+    "count(*)": "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b WITHIN 9 EVENTS",
+    "EVERY": "SELECT count(*) FROM S WHERE A AS a ; B AS b WITHIN 9 [t] EVERY 2 SECONDS",
+    "a strategy": "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
+}
+"""The kinds of queries by the kernels that they need."""
+
+_FIRST_EVER = "the first query ever, CPU: "
+
 _COLD, _WARM = "the first query ever, kernels compiled", "a small query, .to_arrow()"
 _BESIDE_PANDAS = "the same where pandas is installed, which pyarrow then imports"
 
@@ -49,6 +70,32 @@ def _seconds(script: str, environment: Mapping[str, str], timeout: float) -> flo
     if process.returncode:
         raise FailedError(f"exit code {process.returncode}")
     return seconds
+
+
+def _first(text: str, lab: Lab) -> float:
+    """Return the CPU seconds that a process needs for a query when nothing is compiled yet.
+
+    Not by the clock: a machine that does other things too would be measured with it.
+    """
+    script = (
+        f"{_PLAIN}{_ROWS}"
+        f"found = ensue.run({text!r}, rows, time='t', time_unit='s')\n"
+        "found.count, found.to_arrow()\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(used.ru_utime + used.ru_stime)\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="ensue-bench-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "ENSUE_CACHE_DIR": folder},
+            cwd=ROOT,
+            timeout=lab.timeout,
+        )
+    if done.returncode:
+        raise FailedError(f"exit code {done.returncode}")
+    return float(done.stdout)
 
 
 def _measure(lab: Lab) -> list[Row]:
@@ -75,6 +122,13 @@ def _measure(lab: Lab) -> list[Row]:
                 rows.append({"what": name, "failed": str(error)})
             else:
                 rows.append({"what": name, "seconds": seconds})
+    for name, text in _FIRST.items():
+        what = _FIRST_EVER + name
+        lab.say(what)
+        try:
+            rows.append({"what": what, "seconds": _first(text, lab)})
+        except FailedError as error:
+            rows.append({"what": what, "failed": str(error)})
     return rows
 
 
@@ -82,6 +136,10 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
     reached = {row["what"]: row.get("seconds") for row in rows}
     return [
         at_most(_COLD, 10.0, reached.get(_COLD), "seconds", ""),
+        *(
+            at_most(_FIRST_EVER + name, 8.0, reached.get(_FIRST_EVER + name), "seconds", "")
+            for name in _FIRST
+        ),
         at_most(_WARM + ", any later process", 1.2, reached.get(_WARM), "seconds", ""),
         at_most(_BESIDE_PANDAS, 1.2, reached.get(_BESIDE_PANDAS), "seconds", ""),
     ]
