@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ensue.cli.testing.files import RuleFileError, parse, rule_tests
 from ensue.cli.testing.judge import judge
 from ensue.cli.testing.update import update
-from tests.cli.command import ensue
+from tests.cli.command import ensue, start
 
 ROOT = Path(__file__).parents[2]
 QUERY = "SELECT * FROM S WHERE SELL AS s ; BUY AS b"
@@ -439,3 +439,18 @@ def test_the_plugin_imports_nothing_heavy() -> None:
         "assert not {'pyarrow', 'numpy', 'numba', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_failure_names_what_no_event_has(tmp_path: Path) -> None:
+    (tmp_path / "rule.ceql").write_text("SELECT * FROM S WHERE SEL")
+    test = tmp_path / "rule.ceql.toml"
+    test.write_text('events = [{type = "SELL"}, {type = "BUY"}]\ncount = 1\n')
+    outcome = ensue("test", tmp_path)
+    assert outcome.code == 1
+    assert "expected 1 match, found 0" in outcome.stdout
+    assert "no event has type 'SEL'; there are SELL, BUY" in outcome.stdout
+    test.write_text(test.read_text().replace("count = 1", "count = 0"))
+    process = start("test", tmp_path)
+    stdout, stderr = process.communicate()
+    assert (process.returncode, stderr) == (0, "")
+    assert "no event has" not in stdout

@@ -11,14 +11,14 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 from ensue.cli.terminal import count
 from ensue.cli.testing.files import RuleTest
-from ensue.errors import CeqlError, CeqlWarning, EnsueError
+from ensue.errors import CeqlError, CeqlWarning, EnsueError, UnseenWarning
 
 if TYPE_CHECKING:
     from ensue.engine.match import Matches
@@ -44,6 +44,8 @@ class Verdict:
     """All that was found, in the columns that are compared; empty where only the count counts."""
     missing: list[Row] = field(default_factory=list)
     extra: list[Row] = field(default_factory=list)
+    unseen: tuple[str, ...] = ()
+    """What the query needs and no event has."""
 
     @property
     def passed(self) -> bool:
@@ -64,6 +66,18 @@ def judge(test: RuleTest, *, update: bool = False) -> Verdict:
             "it does not say what to expect; write matches = [...] or count = N, or have it "
             "written by ensue test --update",
         )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore", CeqlWarning)
+        warnings.simplefilter("always", UnseenWarning)
+        verdict = _judged(test)
+    unseen = [each for each in caught if issubclass(each.category, UnseenWarning)]
+    for each in caught:
+        if each not in unseen:
+            warnings.showwarning(each.message, each.category, each.filename, each.lineno)
+    return replace(verdict, unseen=tuple(str(each.message) for each in unseen))
+
+
+def _judged(test: RuleTest) -> Verdict:
     try:
         matches = _matches(test)
         found = matches.count
@@ -85,13 +99,11 @@ def judge(test: RuleTest, *, update: bool = False) -> Verdict:
 def _matches(test: RuleTest) -> Matches:
     from ensue.engine.query import compile
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CeqlWarning)
-        try:
-            query = compile(test.query.text, test.schema, test.params, name=test.query.name)
-        except TypeError as error:
-            raise EnsueError(f"'schema': {error}") from error
-        return query.run(cast("EventsLike", test.events), **test.options)
+    try:
+        query = compile(test.query.text, test.schema, test.params, name=test.query.name)
+    except TypeError as error:
+        raise EnsueError(f"'schema': {error}") from error
+    return query.run(cast("EventsLike", test.events), **test.options)
 
 
 def _rows(matches: Matches) -> list[Row]:
@@ -198,7 +210,7 @@ def told(verdict: Verdict) -> list[str]:
         lines += [f"{sign} {shown(row)}" for row in rows[:_MOST_SHOWN]]
         if len(rows) > _MOST_SHOWN:
             lines.append(f"{sign} … and {len(rows) - _MOST_SHOWN:,} more {word}")
-    return lines
+    return [*lines, *verdict.unseen]
 
 
 def shown(row: Mapping[str, Any]) -> str:
