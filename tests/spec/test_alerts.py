@@ -72,6 +72,17 @@ def test_queries_that_run_together_have_their_names(as_session: bool) -> None:
     assert every["one"][0].query == "one"
 
 
+def test_queries_that_are_run_one_by_one_after_all_keep_their_names() -> None:
+    """No register holds such integers beside doubles, so each query is evaluated on the whole."""
+    text = "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v = y.w"
+    table = pa.table(
+        {"type": ["A", "B"], "v": pa.array([2**60 + 1, 0]), "w": pa.array([0.0, 2.0**60])}
+    )
+    (matches,) = ensue.run({"mine": ensue.compile(text, name="other")}, table).values()
+    assert "query" in matches.to_arrow().column_names
+    assert matches.shape.query == "mine"
+
+
 def test_a_query_is_named_like_its_file() -> None:
     assert ensue.compile(TEXT, name="rules/guessed.ceql").name == "guessed"
     assert ensue.compile(TEXT).name is None

@@ -143,7 +143,7 @@ def _find_in_lane(lane: Lane, events: object) -> dict[str, Matches]:
         manner = lane.manner
         return {
             name: find_matches(
-                query,
+                replace(query, source=replace(query.source, name=name)),
                 events,
                 lane.options,
                 positions_only=manner.positions_only,

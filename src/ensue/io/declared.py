@@ -80,7 +80,7 @@ def times_in(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[An
             except pa.ArrowInvalid:
                 problem = (
                     f"{show(value)} is not a {_name(known)}, as the column is since its first "
-                    "value; declare it as string"
+                    "value; write all values alike, or declare it as string"
                 )
                 raise place.error(index, problem) from error
         raise
