@@ -115,6 +115,23 @@ def increasing(window: int) -> str:
     )
 
 
+def unless(condition: str, window: int) -> str:
+    """Return sales of one stock and purchases of another with no such trade of QQQ between."""
+    return (
+        "SELECT * FROM S\n"
+        "WHERE ((SELL AS a ; BUY AS c) FILTER a[name = 'INTC'] AND c[name = 'RIMM'])\n"
+        f"  UNLESS (BUY AS b FILTER b[name = 'QQQ'] AND {condition})\n"
+        f"WITHIN {window} EVENTS"
+    )
+
+
+UNLESS = {
+    "UNLESS, plain": unless("b[volume = 1000]", _WINDOW),
+    "UNLESS, equality with its left": unless("b.volume = a.volume", _WINDOW),
+}
+"""What must not happen, for all matches alike and for each by its own value."""
+
+
 def _cases(source: Source, *, quick: bool) -> list[tuple[Case, int]]:
     every = slice(None, None, 3 if quick else 1)
     found = [(Case(f"seq_{n}", seq(n), source), _WINDOW) for n in (3, 6, 9, 12)[every]]
@@ -125,6 +142,7 @@ def _cases(source: Source, *, quick: bool) -> list[tuple[Case, int]]:
         found.append((Case("seq_3", seq(3, window), source), window))
         found.append((Case("k_3", kleene(3, window), source), window))
     found += [(Case("increasing", increasing(w), source), w) for w in (_WINDOW, _LONGEST)]
+    found += [(Case(name, query, source), _WINDOW) for name, query in UNLESS.items()]
     return found
 
 

@@ -10,17 +10,17 @@ what those conditions ask of them (see correlation.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from ensue.engine.block import below, part
-from ensue.engine.correlation import Happened
+from ensue.engine.correlation import Happened, Happening
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.recogniser import Outcome, StoppedError
-from ensue.engine.refine import Barriers, Refined, Refinement, Rows, Stretch
+from ensue.engine.refine import Barriers, Refined, Rows, Stretch
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.runtime.evaluate import carry_latest
@@ -105,10 +105,12 @@ class Absence:
         ]
         self.stretches.append(Stretch(stream.first, latest))
 
-    def _look_at(self, found: Refined, stream: Stream) -> None:
-        """Keep the events of a stretch, for matches that end in it or later."""
+    def _look_at(self, found: Findings, stream: Stream) -> Callable[[], Stream]:
+        """Keep the events of a stretch, for matches that end in it or later; return them."""
         self.events.add(stream)
-        found.events = self.events.view()
+        view = self.events.view()
+        if isinstance(found, Refined):
+            found.events = view
         if self.events.has_grown:
             after = stream.first + len(stream.times)
             self.events.forget_before(self.engine.first_needed(after))
@@ -116,6 +118,7 @@ class Absence:
             needed = self.engine.needed()
             if needed is not None:
                 self.events.keep_only(needed)
+        return view
 
     def save(self) -> dict[str, Any]:
         """Write down what is known of ψ."""
@@ -169,16 +172,12 @@ class CorrelatedAbsence(Absence):
         """Write down the matches of ψ that a stretch completes."""
         if not len(stream.times):
             return
-        if not isinstance(found, Refined):
-            assert isinstance(found, Enumerated)
-            found = Refined(found, Refinement((), positions_only=False, limit=None))
-        self._look_at(found, stream)
-        assert found.events is not None
-        rows = Rows(found.events, self.happened.columns)
-        new = {
-            (word.end, word.start, self.happened.correlation.rounds(word.labels))
-            for word in found.passing()
-        }
+        assert isinstance(found, Refined | Enumerated)
+        view = self._look_at(found, stream)
+        words = found.passing() if isinstance(found, Refined) else found.words()
+        rows = Rows(view, self.happened.columns)
+        about = self.happened.correlation.rounds
+        new = {(word.end, word.start, about(word.labels)) for word in words}
         for end, start, rounds in sorted(new, key=lambda each: each[:2]):
             key = int(keys[end - stream.first]) if len(keys) else 0
             self.happened.add(start, end, key, rounds, rows.__getitem__)
@@ -190,10 +189,9 @@ class CorrelatedAbsence(Absence):
     def save(self) -> dict[str, Any]:
         """Write down what is known of ψ."""
         self.happened = self.happened.since(self._oldest)
-        found = [(each.start, each.end, each.key, each.rounds) for each in self.happened.happenings]
         return {
             "next": self._next,
-            "happened": tuple(found),
+            "happened": tuple(each.saved() for each in self.happened.happenings),
             **below("engine", self.engine.save()),
         }
 
@@ -201,10 +199,5 @@ class CorrelatedAbsence(Absence):
         """Go on from what was known."""
         self._next = saved["next"]
         self._load_engine(saved, kept)
-        rows = Rows(lambda: kept, self.happened.columns)
-        self.happened = Happened(self.happened.correlation)
-        # What starts before all that is kept lies inside no match that is still to come.
-        first = int(kept.all_positions()[0]) if len(kept.times) else self._next
-        for start, end, key, rounds in saved["happened"]:
-            if start >= first:
-                self.happened.add(start, end, key, rounds, rows.__getitem__)
+        found = map(Happening.loaded, saved["happened"])
+        self.happened = Happened(self.happened.correlation, list(found))

@@ -51,6 +51,8 @@ ANY = _Mark()
 _NEVER = _Mark()
 """NULL, or two values at once: equal to nothing."""
 
+_MARKS = (ANY, _NEVER)
+
 
 class Happening(NamedTuple):
     """A match of ψ, and what its correlated conditions are about."""
@@ -65,6 +67,32 @@ class Happening(NamedTuple):
     """For each equality the value that φ must have; ANY or a mark that nothing is equal to."""
     events: Mapping[int, Event]
     """The events that other conditions look at."""
+
+    def saved(self) -> tuple[Any, ...]:
+        """Write it down as plain values."""
+        values = tuple(_MARKS.index(v) if isinstance(v, _Mark) else (v,) for v in self.values)
+        events = tuple(
+            (at, each.type, each.stream, each.time, dict(each.attributes))
+            for at, each in sorted(self.events.items())
+        )
+        return self.start, self.end, self.key, self.rounds, values, events
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> Happening:
+        """Read what `saved` wrote."""
+        start, end, key, rounds, values, events = saved
+        read = tuple(_MARKS[v] if isinstance(v, int) else v[0] for v in values)
+        return cls(
+            start,
+            end,
+            key,
+            rounds,
+            read,
+            {
+                at: Event(kind, attributes, time, stream)
+                for at, kind, stream, time, attributes in events
+            },
+        )
 
 
 class Equality(NamedTuple):
@@ -132,6 +160,9 @@ class Correlation:
     ) -> Any:
         """Return the one value of an expression on all choices of events."""
         found: set[Value] = set()
+        if isinstance(expression, Attribute):
+            found = {events(at).value(expression.path) for bound in rounds for _, at in bound}
+            rounds = ()
         for bound in rounds:
             by_name: dict[str, list[Event]] = {name: [] for name in variables_of(expression)}
             for name, position in bound:
@@ -156,8 +187,12 @@ class Correlation:
         """Return the values that the events of φ have for the equalities."""
         found: list[Any] = []
         for each in self.equalities:
-            events = {name: outer[name] for name in variables_of(each.outer)}
-            values = list(self._values(each.outer, events))
+            if isinstance(each.outer, Attribute):
+                of, path = outer[each.outer.variable or ""], each.outer.path
+                values = [event.value(path) for event in of]
+            else:
+                events = {name: outer[name] for name in variables_of(each.outer)}
+                values = list(self._values(each.outer, events))
             found.append(ANY if not values else _NEVER if values[0] is None else values[0])
         return tuple(found)
 
@@ -224,6 +259,8 @@ class _Index:
 
     def take(self, happenings: list[Happening]) -> None:
         """Take in what came since."""
+        if self.taken == len(happenings):
+            return
         for happening in happenings[self.taken :]:
             pairs = zip(happening.values, self.asked, strict=True)
             values = tuple(value if asked else ANY for value, asked in pairs)
