@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from datetime import timedelta
 from functools import wraps
@@ -84,6 +84,20 @@ class ReadOptions:
         "integer time column; events are put in order.",
         "DURATION",
     )
+    time_format: str | None = _option(
+        None,
+        "how times are written in CSV and JSON lines, such as '%d/%b/%Y:%H:%M:%S %z'; ISO times "
+        "need none.",
+        "FORMAT",
+    )
+    nulls: Sequence[str] = _option(
+        (), "texts that mean NULL in CSV and JSON lines, such as ERR.", "TEXT"
+    )
+    delimiter: str | None = _option(
+        None,
+        "what separates the values of CSV: a comma, unless said otherwise; in .tsv files, a tab.",
+        "CHARACTER",
+    )
 
     def __post_init__(self) -> None:
         for name in ("type", "time", "tiebreak"):
@@ -97,6 +111,14 @@ class ReadOptions:
         least: Any = timedelta() if isinstance(self.lateness, timedelta) else 0
         if isinstance(self.lateness, int | timedelta) and self.lateness < least:
             raise ValueError(f"lateness={self.lateness} is negative; no event is that late")
+        nulls: object = self.nulls
+        if not isinstance(nulls, tuple | list) or not all(isinstance(each, str) for each in nulls):
+            raise ValueError(f"nulls must be texts, such as ['ERR', 'n/a'], not {nulls!r}")
+        object.__setattr__(self, "nulls", tuple(nulls))
+        if self.delimiter is not None and (
+            len(self.delimiter.encode()) != 1 or self.delimiter in '"\r\n'
+        ):
+            raise ValueError(f"delimiter must be one character, not {self.delimiter!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +174,13 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+def refuse_text_options(options: ReadOptions) -> None:
+    """Stop where files are read by Spark, which has options of its own for them."""
+    for name in ("time_format", "nulls", "delimiter"):
+        if getattr(options, name):
+            raise ValueError(f"{name}= is for files that Ensue reads; tell Spark's reader")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorOptions:
     """What happens to an event that cannot be read."""
@@ -178,6 +207,9 @@ class ReadArguments(TypedDict, total=False):
     time_unit: TimeUnit | None
     tiebreak: str | None
     lateness: Lateness | None
+    time_format: str | None
+    nulls: Sequence[str]
+    delimiter: str | None
 
 
 class ResultArguments(TypedDict, total=False):

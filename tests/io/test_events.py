@@ -45,7 +45,7 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
     path.write_text("")
     said = complaint(path)
     assert str(path) in said
-    assert "end in .csv, .jsonl" in said
+    assert "end in .csv, .tsv, .jsonl" in said
     assert "or in .gz or .zst" in said
 
 

@@ -165,9 +165,10 @@ def _text_options(queries: Collection[Query], read: ReadOptions, *, collect: boo
             types={**known.types, **own.types},
             used=None if known.used is None or own.used is None else known.used | own.used,
             strings=known.strings | own.strings,
+            times=known.times | own.times,
         )
-        shared = replace(own, types=together.types, used=together.used, strings=together.strings)
-        if shared != together:
+        shared = (own.collect, own.time_format, own.nulls, own.delimiter)
+        if shared != (known.collect, known.time_format, known.nulls, known.delimiter):
             raise EventError(
                 f"{query.source.name} says otherwise than another rule how lines of the events "
                 "are read; let them agree, or run them one by one"

@@ -47,14 +47,21 @@ def _annotation(name: str, each: Field[Any], kind: object) -> object:
     """Return the type and the help of one option, as Typer takes them."""
     about = each.metadata["about"].replace("[", "\\[")
     option = typer.Option(
-        f"--{name.replace('_', '-')}",
+        _flag(name),
         metavar=each.metadata["metavar"],
         help=about[0].upper() + about[1:],
-        show_default=each.default not in (None, False, MISSING),
+        show_default=each.default not in (None, False, (), MISSING),
     )
+    if name == "nulls":
+        kind = list[str]
     if name == "lateness":
         kind = str | None  # an integer where it is all digits; see `checked`
     return Annotated[kind, option]
+
+
+def _flag(name: str) -> str:
+    """Return how an option is given; one that is repeated is in the singular."""
+    return "--null" if name == "nulls" else f"--{name.replace('_', '-')}"
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,6 +70,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     lateness = given.get("lateness")
     if lateness is not None and lateness.isdecimal():
         given["lateness"] = int(lateness)
+    given["nulls"] = tuple(given.get("nulls") or ())
+    if given.get("delimiter") == "\\t":
+        given["delimiter"] = "\t"
     for group in GROUPS:
         try:
             chosen(group, given)
@@ -77,5 +87,5 @@ def _in_words_of_options(message: str, group: Group) -> str:
         name = argument_name(group, each)
         if message.startswith(name):
             rest = message.removeprefix(name).removeprefix("=").lstrip()
-            return f"--{name.replace('_', '-')} {rest}"
+            return f"{_flag(name)} {rest}"
     return message

@@ -316,6 +316,10 @@ def _about(query: Query | RuleSet, options: Mapping[str, Any], plan: Plan) -> di
     }
 
 
+def _as_json(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits, which may change when a run goes on."""
     return {name: value for name, value in options.items() if name.startswith("max_")}
@@ -328,7 +332,7 @@ def _deciding(options: Mapping[str, Any]) -> dict[str, Any]:
         each.name: each.default for group in (ReadOptions, ResultOptions) for each in fields(group)
     }
     return {
-        f"--{name.replace('_', '-')}": options[name]
+        f"--{name.replace('_', '-')}": _as_json(options[name])
         for name, default in every.items()
         if name in always or options[name] != default
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _PARAMETER = re.compile(r"\bparams=\{'(\w+)': (.*?)\}")
-_ARGUMENT = re.compile(r"(?<!\S)(time_unit|time|tiebreak|lateness|schema)= ?")
+_ARGUMENT = re.compile(r"(?<!\S)(time_unit|time_format|time|tiebreak|lateness|schema|delimiter)= ?")
 
 
 def as_options(advice: str) -> str:

@@ -20,7 +20,7 @@ def columns_read(
 
     With a shape, also those that the events of its matches show.
     """
-    names = {options.type}
+    names = {options.type, options.type.partition(".")[0]}
     for path in _paths(bound):
         names.add(path[0])
     for name in (options.time, options.tiebreak):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import OPEN, Schema
+from ensue.analysis.types import TIME_UNITS
 from ensue.engine.stream import (
     NAMES,
     Loaded,
@@ -207,12 +208,23 @@ class Intake:
         whole = pa.concat_tables(tables, promote_options="permissive")
         return whole, False, np.concatenate(numbers)
 
+    def _with_instants(self, table: pa.Table) -> pa.Table:
+        """Make times of doubles in the time column: seconds, unless time_unit says otherwise."""
+        unit = TIME_UNITS[self.options.time_unit or "s"] // 1000 or 1
+        for at, each in enumerate(table.schema):
+            if each.name in self._text.times and pa.types.is_floating(each.type):
+                counted = pc.round(pc.multiply(table.column(at).cast(pa.float64()), float(unit)))
+                whole = pc.if_else(pc.is_finite(counted), counted, None).cast(pa.int64())
+                table = table.set_column(at, each.name, whole.cast(pa.timestamp("us")))
+        return table
+
     def _conformed(
         self, table: pa.Table, known: Fields, aside: list[Rejected], rows: _Rows = None
     ) -> tuple[pa.Table, Fields, _Rows]:
         """Give every column the type that it has had so far; `rows` are numbers of the rows."""
         if known is self.fields and table.num_columns and table.schema.equals(self._same):
             return table, known, rows
+        table = self._with_instants(table)
         fields = dict(known)
         arrays: list[pa.ChunkedArray] = []
         bad: dict[int, str] = {}

@@ -33,6 +33,9 @@ def describe_options(options: ReadOptions) -> dict[str, Any]:
         "time_unit": options.time_unit,
         "tiebreak": options.tiebreak,
         "lateness": lateness,
+        "time_format": options.time_format,
+        "nulls": tuple(options.nulls),
+        "delimiter": options.delimiter,
     }
 
 

@@ -191,13 +191,16 @@ _TEXTS = (pa.string(), NAMES)
 
 def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:
     """Return the type of every event; without a type column it is the stream's name."""
-    if table.schema.get_field_index(options.type) < 0:
+    nested = None
+    if table.schema.get_field_index(options.type) < 0 and "." in options.type:
+        nested = path_column(table, tuple(options.type.split(".")))
+    if table.schema.get_field_index(options.type) < 0 and nested is None:
         if options.type == "type" and len(sources) == 1:
             return pa.chunked_array([repeated(sources[0], table.num_rows)])
         if not table.num_rows and not table.num_columns:
             return pa.chunked_array([], pa.string())
         raise EventError(missing_column("type", options.type, table))
-    column = table.column(options.type)
+    column = table.column(options.type) if nested is None else nested
     if column.type not in _TEXTS and from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
         raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
     return column.cast(pa.string()) if pa.types.is_null(column.type) else column

@@ -20,11 +20,24 @@ def text_options(
     used: set[str] = set()
     strings: set[str] = set()
     types: dict[str, pa.DataType] = {}
+    times = {options.time} if options.time is not None else set()
     for query in queries:
         used |= mentioned(query.tree)
         strings |= compared_with_strings(query.tree, query.params)
         types |= declared_columns(query.schema)
+        window = query.tree.window
+        if window is not None and window.attribute is not None:
+            times.add(window.attribute.parts[0].text)
     for name in (options.type, options.time, options.tiebreak):
         if name is not None:
             used |= {name, name.partition(".")[0]}
-    return TextOptions(types, collect, frozenset(used), frozenset(strings))
+    return TextOptions(
+        types,
+        collect,
+        frozenset(used),
+        frozenset(strings),
+        frozenset(times),
+        options.time_format,
+        tuple(options.nulls),
+        options.delimiter,
+    )

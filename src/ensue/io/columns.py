@@ -32,6 +32,18 @@ class TextOptions:
     all of them."""
     strings: frozenset[str] = frozenset()
     """Columns that are compared with strings, which stay what they are."""
+    times: frozenset[str] = frozenset()
+    """Columns with the times of events."""
+    time_format: str | None = None
+    """How texts in these are written; None: as ISO says."""
+    nulls: tuple[str, ...] = ()
+    """Texts that mean NULL."""
+    delimiter: str | None = None
+    """What separates values of CSV; None: what the name of the file says."""
+
+    def format_of(self, name: str) -> str | None:
+        """Return the format of the times in a column, if it has one."""
+        return self.time_format if name in self.times else None
 
     def is_used(self, name: str) -> bool:
         """Tell whether the values of a column matter."""

@@ -33,11 +33,15 @@ from ensue.io.csv_errors import (
     refuse_binary,
     refuse_long_integers,
     refuse_open_quote,
+    refuse_other_delimiter,
     too_long,
     warn_of_odd_values,
 )
 from ensue.io.csv_records import end_of_records, records_of
+from ensue.io.declared import formatted_times
+from ensue.io.files import with_compressed
 from ensue.io.follow import Origin
+from ensue.io.places import Place
 from ensue.io.text import Block, Text, as_text, origin_from
 
 _BLOCK = 4 << 20
@@ -51,6 +55,8 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
     for its guesses can be too narrow for what follows: times of whole seconds, empty columns.
     """
     types = options.types
+    text.delimiter = options.delimiter or ("\t" if _is_tab_separated(text.name) else ",")
+    text.nulls = options.nulls
     if start is None:
         blocks = _blocks(text, options)
         first = next(blocks, None)
@@ -61,7 +67,8 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
         sample = _sampled(text, first.data, options)
         guessed = sample.schema
         refuse_same_names(guessed, text.name)
-        columns = {each.name: _type_to_read(each, types, text) for each in guessed}
+        refuse_other_delimiter(guessed.names, text)
+        columns = {each.name: _type_to_read(each, options, text) for each in guessed}
         if options.collect:
             data = first.data
             numbers = types_of_most(sample, lambda each: _sampled(text, data, options, each))
@@ -69,7 +76,7 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
         else:
             warn_of_odd_values(sample, set(types), text)
         empty = [each.name for each in guessed if each.name not in types and each.type == pa.null()]
-        settled: Types = dict.fromkeys(sorted(empty), pa.null())
+        settled = dict.fromkeys(sorted(empty), pa.null())
         blocks = chain([first], blocks)
         lines = 0
     else:
@@ -78,6 +85,11 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
         blocks = _blocks(text, options, start["bytes"], origin_from(start))
         lines = start.get("lines", 0)
     shown = {name: settled.get(name, arrow) for name, arrow in columns.items()}
+    for name in shown.keys() - types.keys():
+        format = options.format_of(name)
+        if format is not None:
+            settled.pop(name, None)
+            shown[name] = pa.timestamp("us", "UTC" if "%z" in format else None)
     reading = _Reading(text, options, columns, dict(settled), lines)
     schema = pa.schema(list(shown.items()))
     return Reader(schema, True, lambda names: reading.cuts(blocks, names, start is None))
@@ -113,10 +125,10 @@ class _Reading:
             data, before = block.data, self.lines
             self.lines += data.count(b"\n")
             if block.fresh and self._has_header(data):
-                data = _without_header(data)
+                data = _without_header(data, self.text)
                 before += block.data.count(b"\n", 0, len(block.data) - len(data))
             if header and self.options.collect:
-                head = _without_header(data)
+                head = _without_header(data, self.text)
                 before += data.count(b"\n", 0, len(data) - len(head))
                 data, header = head, False
             names_here = None if header else every
@@ -164,7 +176,7 @@ class _Reading:
         }
         doubles = {name: pa.float64() if name in whole else a for name, a in self.columns.items()}
         try:
-            batch = _parsed(Text.nameless(self.text.name), data, doubles, names, wanted)
+            batch = _parsed(self.text.called(self.text.name), data, doubles, names, wanted)
         except EventError:
             return False
         for name, at in whole.items():
@@ -183,10 +195,10 @@ class _Reading:
 
         def parse(data: bytes, line: int | None) -> pa.RecordBatch:
             # Without a path nobody looks for the line in the file: it is known, or not wanted.
-            text = Text.nameless(name if line is None else f"{name}, line {line}")
+            text = self.text.called(name if line is None else f"{name}, line {line}")
             return self._batch(text, data, every, wanted, dict(unsure))
 
-        return collected(data, before, name, parse)
+        return collected(data, before, self.text, parse)
 
     def _settle(self, batch: pa.RecordBatch, text: Text) -> pa.RecordBatch:
         """Give columns that were read as text, because they were empty, the type they deserve."""
@@ -205,12 +217,23 @@ class _Reading:
                 place = list(self.columns).index(name)
                 raise misfit(text, place, name, arrow, value) from error
             batch = batch.set_column(at, name, array)
+        return self._with_times(batch, text)
+
+    def _with_times(self, batch: pa.RecordBatch, text: Text) -> pa.RecordBatch:
+        """Read times that are written in a format of their own."""
+        for at, name in enumerate(batch.schema.names):
+            format = self.options.format_of(name)
+            if format is not None and name not in self.options.types:
+                # The place of the row is the line, where one record is read by itself.
+                place = Place(f"{text.name}, row ", "", range(batch.num_rows)).within(name)
+                times = formatted_times(batch.column(at).to_pylist(), format, place)
+                batch = batch.set_column(at, name, times)
         return batch
 
     def _has_header(self, data: bytes) -> bool:
         """Tell whether a file that took the place of another begins with the same header."""
-        head = data[: len(data) - len(_without_header(data))].removeprefix(BOM_UTF8)
-        names = next(csv.reader([as_text(head)]), [])
+        head = data[: len(data) - len(_without_header(data, self.text))].removeprefix(BOM_UTF8)
+        names = next(csv.reader([as_text(head)], delimiter=self.text.delimiter), [])
         if names == list(self.columns):
             return True
         if set(names) & set(self.columns):
@@ -236,12 +259,12 @@ def _sampled(
     """Parse the first block to guess types; with `collect`, from the records that can be read."""
     if not options.collect:
         return _parsed(text, data, {}, None, None)
-    head = data[: len(data) - len(_without_header(data))]
-    return _parsed(text, head + readable(data[len(head) :]), types or {}, None, None, _skip)
+    head = data[: len(data) - len(_without_header(data, text))]
+    return _parsed(text, head + readable(data[len(head) :], text), types or {}, None, None, _skip)
 
 
-def _without_header(data: bytes) -> bytes:
-    records = records_of(data)
+def _without_header(data: bytes, text: Text) -> bytes:
+    records = records_of(data, text.delimiter.encode())
     return data[int(records.ends[0]) :] if len(records.ends) else b""
 
 
@@ -264,12 +287,14 @@ def _parsed(
             # One thread, which leaves the others to whoever evaluates the block before.
             read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
-                newlines_in_values=b'"' in data, invalid_row_handler=on_ragged
+                delimiter=text.delimiter,
+                newlines_in_values=b'"' in data,
+                invalid_row_handler=on_ragged,
             ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict(columns),
                 include_columns=wanted,
-                null_values=[""],
+                null_values=["", *text.nulls],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
@@ -280,9 +305,22 @@ def _parsed(
         raise csv_error(text, columns, error) from error
 
 
-def _type_to_read(field: pa.Field[Any], types: Types, text: Text) -> pa.DataType:
-    """Choose the type to read a column by: the guess, widened, unless another is declared."""
+def _is_tab_separated(name: str) -> bool:
+    return name.lower().endswith(with_compressed(".tsv"))
+
+
+def _type_to_read(field: pa.Field[Any], options: TextOptions, text: Text) -> pa.DataType:
+    """Choose the type to read a column by: the guess, widened, unless another is declared.
+
+    What is compared with strings stays as it is, with its leading zeros.
+    """
     guess: pa.DataType = field.type
+    types = options.types
+    if field.name not in types:
+        if pa.types.is_binary(guess):
+            raise not_utf8(text)
+        if field.name in options.strings or options.format_of(field.name) is not None:
+            return pa.string()
     declared = types.get(field.name, guess)
     if isinstance(guess, pa.TimestampType) and isinstance(declared, pa.TimestampType):
         return pa.timestamp("us" if guess.unit == "s" else "ns", guess.tz)
@@ -310,7 +348,7 @@ def _blocks(
     """Read blocks of whole records; a record longer than a block is an error."""
 
     def boundary(data: bytes) -> int:
-        end = end_of_records(data)
+        end = end_of_records(data, text.delimiter.encode())
         if not end and len(data) >= _BLOCK:
             # With `collect` a quote that was left open costs its line, and no other.
             end = data.find(b"\n") + 1 if options.collect else 0

@@ -18,15 +18,16 @@ from ensue.io.columns import Cut
 from ensue.io.csv_errors import odd_values
 from ensue.io.csv_records import Records, records_of
 from ensue.io.rejected import Rejected
-from ensue.io.text import as_text
+from ensue.io.text import Text, as_text
 
 Parse = Callable[[bytes, int | None], pa.RecordBatch]
 """Parses records; of a single one the number of its line is known, for the error."""
 
 
-def collected(data: bytes, lines: int, name: str, parse: Parse) -> Cut:
+def collected(data: bytes, lines: int, text: Text, parse: Parse) -> Cut:
     """Parse records that follow so many lines; the cut's position is yet to be filled in."""
-    records = records_of(data)
+    records = records_of(data, text.delimiter.encode())
+    name = text.name
     if not records.broken:
         try:
             batch = parse(data, None)
@@ -86,9 +87,9 @@ def _locate(name: str, lines: np.ndarray) -> Callable[[int], tuple[str, int]]:
     return lambda row: (name, int(lines[row]))
 
 
-def readable(data: bytes) -> bytes:
+def readable(data: bytes, text: Text) -> bytes:
     """Return the records that are UTF-8 and whole, to guess types from."""
-    records = records_of(data)
+    records = records_of(data, text.delimiter.encode())
     good = []
     for at in range(len(records.starts)):
         record = _bytes(data, records, at, at + 1)

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +82,16 @@ def no_header(text: Text) -> EventError:
     return EventError(f"{text.name}: a CSV file starts with a line of column names, then a newline")
 
 
+def refuse_other_delimiter(names: list[str], text: Text) -> None:
+    """Stop at a header of one column that seems to be several."""
+    others = [each for each in ",;\t|" if each != text.delimiter and each in names[0]]
+    if len(names) == 1 and others:
+        raise EventError(
+            f"{text.name}: the only column is named {show(names[0])}; where {others[0]!r} "
+            f"separates values, pass delimiter= {others[0]!r}"
+        )
+
+
 def too_long(text: Text, block: int) -> EventError:
     """Say that a record does not fit into a block."""
     problem = f"a row is longer than {block >> 20} MB; a quote may have been left open"
@@ -148,7 +157,8 @@ def refuse_long_integers(
             continue
         del unsure[name]
         is_long = partial(_is_long_integer, at)
-        if any(map(is_long, csv.reader(io.StringIO(data.decode(errors="replace"), newline="")))):
+        lines = io.StringIO(data.decode(errors="replace"), newline="")
+        if any(map(is_long, csv.reader(lines, delimiter=text.delimiter))):
             raise EventError(
                 f"{_find(text, is_long)}, column {name!r}: an integer does not fit into 64 bits; "
                 "declare the column as string or double"
@@ -173,7 +183,7 @@ def refuse_open_quote(last: bytes, text: Text) -> None:
     problem = "a quote is opened and never closed"
     if text.path is None:
         raise EventError(f"{text.name}: {problem}")
-    with _records(text.path, strict=True) as records:
+    with _records(text, strict=True) as records:
         start = 1
         try:
             for _ in records:
@@ -186,7 +196,7 @@ def refuse_open_quote(last: bytes, text: Text) -> None:
 def _find(text: Text, wrong: Callable[[list[str]], bool]) -> str:
     """Name the line of the first wrong record; the text alone where that cannot be told."""
     if text.path is not None:
-        with _records(text.path) as records:
+        with _records(text) as records:
             try:
                 next(records, None)
                 start = records.line_num + 1
@@ -200,9 +210,10 @@ def _find(text: Text, wrong: Callable[[list[str]], bool]) -> str:
 
 
 @contextmanager
-def _records(path: Path, *, strict: bool = False) -> Iterator[Any]:
+def _records(text: Text, *, strict: bool = False) -> Iterator[Any]:
+    assert text.path is not None
     with (
-        open_binary(path) as binary,
-        io.TextIOWrapper(binary, "utf-8-sig", errors="surrogateescape", newline="") as text,
+        open_binary(text.path) as binary,
+        io.TextIOWrapper(binary, "utf-8-sig", errors="surrogateescape", newline="") as lines,
     ):
-        yield csv.reader(text, strict=strict)
+        yield csv.reader(lines, strict=strict, delimiter=text.delimiter)

@@ -90,3 +90,17 @@ def _name(known: pa.DataType) -> str:
     if isinstance(known, pa.TimestampType):
         return "time with a zone" if known.tz else "time without a zone"
     return "date"
+
+
+def formatted_times(values: list[Any], format: str, place: Place) -> pa.Array[Any]:
+    """Read texts that are written in a format of strptime as times."""
+    aware = "%z" in format
+    times: list[Any] = []
+    for index, value in enumerate(values):
+        try:
+            found = None if value is None else datetime.strptime(str(value), format)
+        except ValueError as error:
+            problem = f"{show(value)} is not a time in the format {format}"
+            raise place.error(index, problem) from error
+        times.append(found)
+    return pa.array(times, pa.timestamp("us", "UTC" if aware else None))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ensue.errors import EventError
 from ensue.io.columns import TextOptions, Types
-from ensue.io.declared import as_declared, times_in
+from ensue.io.declared import as_declared, formatted_times, times_in
 from ensue.io.kinds import (
     ARROW_TYPES,
     KNOWN_KINDS,
@@ -84,6 +84,12 @@ def batch_of_rows(
     for name, column in _columns(rows, types, place).items():
         inner, held = place.within(name), types.get(name, pa.null())
         wanted = options.types.get(name)
+        if options.nulls:
+            column = [None if isinstance(v, str) and v in options.nulls else v for v in column]
+        format = options.format_of(name)
+        if format is not None and wanted is None:
+            arrays[name] = formatted_times(column, format, inner)
+            continue
         if wanted is not None:
             column = as_declared(column, wanted, inner)
             held = types.get(name, wanted)

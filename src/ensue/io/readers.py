@@ -29,7 +29,7 @@ from ensue.io.jsonl import read_json
 from ensue.io.kinds import first_difference
 from ensue.io.text import Text
 
-_CSV = with_compressed(".csv")
+_CSV = with_compressed(".csv", ".tsv")
 _JSON = with_compressed(".jsonl", ".ndjson", ".json")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather")
@@ -86,7 +86,7 @@ def _open(
     path: Path, options: TextOptions, start: Position | None, follower: Follower | None
 ) -> Reader:
     """Open a file by its suffix."""
-    if follower is not None and not _is(path, (_CSV[0], *_JSON[:3])):
+    if follower is not None and not _is(path, (*_CSV[:2], *_JSON[:3])):
         raise EventError(f"{path}: only plain files of CSV or JSON lines can be followed")
     with _named(path):
         if not path.exists():
@@ -99,10 +99,10 @@ def _open(
             return _checked(read_parquet([path], start), str(path))
         if _is(path, _ARROW):
             return _checked(read_arrow(path, start), str(path))
-    known = ", ".join((*_CSV[:1], *_JSON[:3], *_PARQUET, *_ARROW))
+    known = ", ".join((*_CSV[:2], *_JSON[:3], *_PARQUET, *_ARROW))
     raise EventError(
         f"{path}: events are read from files that end in {known}, or in .gz or .zst after one of "
-        "the first four; rename or convert it"
+        "the first five; rename or convert it"
     )
 
 

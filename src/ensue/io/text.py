@@ -52,6 +52,10 @@ class Text:
         self.name = name
         self.path = path
         """The file, where errors look for the line; None: it cannot be read again."""
+        self.delimiter = ","
+        """What separates values, in CSV."""
+        self.nulls: tuple[str, ...] = ()
+        """Which values mean NULL, besides empty ones."""
         self._open = open
         self._follower = follower
 
@@ -60,10 +64,11 @@ class Text:
         """Open a file, compressed or not; with a follower, read it as it grows."""
         return cls(str(path), partial(open_binary, path), path, follower)
 
-    @classmethod
-    def nameless(cls, name: str) -> Text:
+    def called(self, name: str) -> Text:
         """Return a text that is only called something, for errors about what was read of it."""
-        return cls(name, BytesIO)
+        text = Text(name, BytesIO)
+        text.delimiter, text.nulls = self.delimiter, self.nulls
+        return text
 
     def blocks(
         self,

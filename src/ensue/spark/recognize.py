@@ -19,6 +19,7 @@ from ensue.options import (
     ResultOptions,
     SchemaLike,
     chosen,
+    refuse_text_options,
     takes,
     with_settings,
 )
@@ -73,6 +74,7 @@ def recognize(
     """
     events = plain_strings(events)
     read = chosen(ReadOptions, options)
+    refuse_text_options(read)
     lateness, in_order = read.lateness, replace(read, lateness=None)
     limits = chosen(Limits, options)
     programs = programs_of(events, query, in_order, output, schema, params, limits)
