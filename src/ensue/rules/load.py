@@ -137,10 +137,14 @@ def compiled(name: str, rule: RuleFile, schema: SchemaLike, params: Mapping[str,
         query.schema,
         query.params,
         query.warnings,
-        {each: settings[each] for each in READ if each in settings},
+        {each: _frozen(settings[each]) for each in READ if each in settings},
         name,
         settings.get("title"),
         settings.get("description"),
         settings.get("severity"),
         tuple(settings.get("tags", ())),
     )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -7,10 +7,10 @@ them together into the schema that is shipped as rule.schema.json; a test keeps 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import date, time
-from typing import Any, get_args
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ensue.analysis.context import nearest
 from ensue.options import ReadOptions, TimeUnit
@@ -44,8 +44,20 @@ METADATA: dict[str, Fragment] = {
 }
 """What results carry on."""
 
+
+def _of_option(name: str, hint: object) -> Fragment:
+    """Return the fragment of a read option: a string, unless its type says otherwise."""
+    kinds = {get_origin(each) or each for each in (hint, *get_args(hint))}
+    if kinds & {tuple, list, frozenset, Sequence}:
+        return {"type": "array", "items": _STRING}
+    if bool in kinds:
+        return {"type": "boolean"}
+    return _READ.get(name, _STRING)
+
+
+_HINTS = get_type_hints(ReadOptions)
 READ: dict[str, Fragment] = {
-    each.name: _described(_READ.get(each.name, _STRING), each.metadata["about"])
+    each.name: _described(_of_option(each.name, _HINTS[each.name]), each.metadata["about"])
     for each in fields(ReadOptions)
 }
 """How events are read: the arguments of `run`."""
@@ -123,10 +135,17 @@ def problems(settings: Mapping[str, Any]) -> Iterator[SettingsError]:
 _NAMES = {
     "string": "a string",
     "integer": "a whole number",
+    "boolean": "true or false",
     "array": "a list",
     "object": "a table of names and values",
 }
-_TYPES: dict[str, type] = {"string": str, "integer": int, "array": list, "object": dict}
+_TYPES: dict[str, type] = {
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
 
 def _mismatch(value: Any, fragment: Fragment) -> str | None:
@@ -134,7 +153,9 @@ def _mismatch(value: Any, fragment: Fragment) -> str | None:
     kinds = fragment.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     allowed = tuple(_TYPES[kind] for kind in kinds)
-    if kinds and (isinstance(value, bool) or not isinstance(value, allowed)):
+    # To Python, True is a number too.
+    stray = isinstance(value, bool) and bool not in allowed
+    if kinds and (stray or not isinstance(value, allowed)):
         return " or ".join(_NAMES[kind] for kind in kinds)
     if value not in fragment.get("enum", [value]):
         return " or ".join(map(repr, fragment["enum"]))
