@@ -103,7 +103,7 @@ def test_other_files_are_written(folder: Path) -> None:
     (folder / "named.csv").symlink_to("m.csv")
     assert ensue("run", "q.ceql", "e.csv", "-o", "named.csv").code == 0
     assert (folder / "named.csv").is_symlink()
-    assert (folder / "m.csv").read_text().startswith('"start","end"')
+    assert '"start","end"' in (folder / "m.csv").read_text()
     assert (folder / "m.csv").stat().st_mode & 0o777 == 0o640
     assert ensue("run", "q.ceql", "e.csv", "-o", "/dev/null", "--format", "json").code == 0
     assert not Path("/dev/null").is_file()
