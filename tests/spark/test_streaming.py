@@ -169,7 +169,8 @@ def test_late_events_are_counted_shown_and_take_no_part(
     told = [each["observedMetrics"].get("ensue-keys") for each in progress]
     late = [each for each in table.slice(3, 5).to_pylist() if each["g"] is not None]
     assert sum(row["late"] or 0 for row in told if row is not None) == len(late)
-    assert all(row["state"] > 0 for row in told if row is not None and row["state"] is not None)
+    sizes = [row["state"] for row in told if row is not None and row["state"] is not None]
+    assert max(sizes) > min(sizes) >= 0  # what has left the window is dropped
     shown = [row for row in given if row.late is not None]
     assert sorted((row.late.asDict() for row in shown), key=lambda each: each["id"]) == late
     assert all(row.match_id is None and row.query is None for row in shown)

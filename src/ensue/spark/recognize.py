@@ -23,12 +23,13 @@ from ensue.options import (
     takes,
     with_settings,
 )
-from ensue.spark import batch, streaming
+from ensue.spark import batch
 from ensue.spark.columns import joined, with_late
 from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
 from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
+from ensue.spark.streaming import job as streaming
 from ensue.spark.types import arrow_schema, plain_strings
 
 Queries = str | Query | Mapping[str, str | Query]

@@ -3,9 +3,9 @@
     events ── watermark ── leave out, pack by bucket ──▶ one processor a bucket ──▶ unpack rows
 
 Between the steps events and rows travel as Arrow messages in one binary column, so that nothing is
-converted to pandas on the way. The state of a bucket is one block: the events that still wait, and
-for each query what its recogniser keeps. Spark's cost follows the number of groups, so that keys
-are hashed into a fixed number of buckets.
+converted to pandas on the way. The state of a bucket is a log of the events that its window still
+needs; the operators stay alive in the workers (see log.py and live.py). Spark's cost follows the
+number of groups, so keys are hashed into a fixed number of buckets.
 """
 
 from __future__ import annotations
@@ -13,35 +13,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import reduce
-from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as kinds
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ensue.analysis.types import TIME_UNITS
-from ensue.engine.block import unpack
 from ensue.engine.lateness import lateness_in_units
 from ensue.errors import EventError
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
-from ensue.spark.bucket import Bucket
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
 from ensue.spark.spread import label
+from ensue.spark.streaming.bucket import Bucket
+from ensue.spark.streaming.log import read_sections
+from ensue.spark.streaming.messages import message_of, table_of
+from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, LATE, ROWS, STATE, Processor
 from ensue.spark.types import spark_schema
 
-BUCKET, ROWS, LATE, STATE = "ensue_bucket", "ensue_rows", "ensue_late", "ensue_state"
+BUCKET = "ensue_bucket"
 AT = "__ensue_at"
 """The time of an event as Spark's watermarks want it."""
 
-_STATE_NAME = "bucket"
-
 _PACKED = f"{BUCKET} int, {ROWS} binary"
-_FOUND = f"{ROWS} binary, {LATE} long, {STATE} long"
 
 Lateness = int | str | timedelta | None
 
@@ -72,7 +68,7 @@ def run(
     found = (
         wanted.mapInArrow(_packer(), _PACKED)
         .groupBy(BUCKET)
-        .transformWithStateInPandas(processor, _FOUND, "Append", "EventTime")
+        .transformWithStateInPandas(processor, FOUND, "Append", "EventTime")
     )
     # The counts come with the progress of the streaming query.
     watched = found.observe(
@@ -137,18 +133,26 @@ def rest(frame: DataFrame, buckets: Sequence[Bucket], checkpoint: str) -> DataFr
     schema = buckets[0].task.schema
 
     def finished(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for block in (block for batch in batches for block in batch.column(0).to_pylist()):
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            stored = {each["number"]: each["events"] for each in row["chunks"] or ()}
             # One that is of no query here says what is wrong with it.
-            bucket = by_identity.get(str(unpack(block).get("identity")), buckets[0])
-            for table in bucket.open(block).rest():
+            identity = str(read_sections(row["block"]).get("identity"))
+            bucket = by_identity.get(identity, buckets[0])
+            for table in bucket.restore(row["block"], stored.__getitem__).rest():
                 yield from table.to_batches()
 
-    reader = frame.sparkSession.read.format("statestore").option("stateVarName", _STATE_NAME)
-    found = [
-        reader.option("operatorId", number).load(checkpoint).select("value.block")
-        for number in range(len(buckets))
-    ]
+    found = [_stored(frame.sparkSession, checkpoint, number) for number in range(len(buckets))]
     return reduce(DataFrame.unionByName, found).mapInArrow(finished, spark_schema(schema))
+
+
+def _stored(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    """Read the heads of an operator's buckets from a checkpoint, each with its chunks."""
+    reader = spark.read.format("statestore").option("operatorId", operator)
+    heads = reader.option("stateVarName", HEAD).load(checkpoint)
+    chunks = reader.option("stateVarName", CHUNKS).load(checkpoint)
+    number, events = F.col("user_map_key.number"), F.col("user_map_value.events")
+    lists = chunks.groupBy("key").agg(F.collect_list(F.struct(number, events)).alias("chunks"))
+    return heads.join(lists, "key", "left").select(F.col("value.block").alias("block"), "chunks")
 
 
 # packing
@@ -185,70 +189,3 @@ def _unpacker() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]
                     yield from table_of(message).to_batches()
 
     return unpacked
-
-
-def message_of(table: pa.Table) -> bytes:
-    """Write a table as one Arrow message."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def table_of(message: bytes) -> pa.Table:
-    """Read an Arrow message."""
-    with pa.ipc.open_stream(message) as reader:
-        return reader.read_all()
-
-
-# Spark's side of a bucket
-
-
-class Processor(StatefulProcessor):
-    """Spark's side of a bucket: reads and writes its state, sets its timers."""
-
-    def __init__(self, bucket: Bucket) -> None:
-        self.bucket = bucket
-
-    def init(self, handle: Any) -> None:
-        """Declare the state."""
-        self._handle = handle
-        self._state = handle.getValueState(_STATE_NAME, "block binary")
-        self._done: set[Any] = set()
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
-        """Take in events of a bucket."""
-        self._done.add(key)
-        tables = [table_of(bytes(each)) for frame in rows for each in frame[ROWS]]
-        yield from self._step(tables, timerValues)
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[Any]:
-        """Release what has waited long enough, unless events of this micro-batch have done so."""
-        if key not in self._done:
-            self._done.add(key)
-            yield from self._step([], timerValues)
-
-    def _step(self, tables: list[pa.Table], timers: Any) -> Iterator[Any]:
-        import pandas as pd
-
-        watermark = max(timers.getCurrentWatermarkInMs(), 0)
-        block = bytes(self._state.get()[0]) if self._state.exists() else None
-        state = self.bucket.open(block)
-        late = state.add(tables, watermark)
-        given = chain(state.late_rows(late), state.release(watermark))
-        found: list[bytes | None] = [message_of(table) for table in given if table.num_rows]
-        written = state.block()
-        self._state.update((written,))
-        set_already = set(self._handle.listTimers())
-        for moment in set(state.alarms(watermark)) - set_already:
-            self._handle.registerTimer(moment)
-        # One row at least, with the counts.
-        more = [0] * (len(found) - 1)
-        counts = {LATE: sum(each.num_rows for each in late), STATE: len(written)}
-        told = {name: [number, *more] for name, number in counts.items()}
-        yield pd.DataFrame({ROWS: found or [None], **told})
-
-    def close(self) -> None:
-        """Nothing to close."""

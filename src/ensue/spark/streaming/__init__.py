@@ -1,0 +1,1 @@
+"""Queries on streaming DataFrames, with their state in Spark's state store."""

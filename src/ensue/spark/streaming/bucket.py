@@ -1,0 +1,294 @@
+"""The operators of a bucket of keys from micro-batch to micro-batch, apart from Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+
+from ensue.engine.block import below, pack, part
+from ensue.engine.feed import LEAST
+from ensue.engine.stream import times_of
+from ensue.errors import SnapshotError
+from ensue.options import ReadOptions
+from ensue.spark.lane import Lane, check_times
+from ensue.spark.order import in_order
+from ensue.spark.program import Program
+from ensue.spark.streaming.log import (
+    KIND,
+    SNAPSHOT,
+    TEXTS,
+    Chunk,
+    Head,
+    Log,
+    decode_head,
+    horizon,
+    read_sections,
+)
+from ensue.spark.streaming.messages import message_of, table_of
+from ensue.spark.worker import Task
+
+_KIND = "bucket of queries"
+"""What a snapshot says that it is."""
+
+Fetch = Callable[[int], bytes]
+"""Reads a chunk from the store by its number."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What happens to one bucket of keys, apart from Spark."""
+
+    task: Task
+    millisecond: tuple[int, int]
+    late: str | None = None
+    """The column for events that come too late, where they are wanted."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of all that decides what the state means."""
+        told = [
+            (each.name, each.query.fingerprint, each.positions_only, _described(each.options))
+            for each in self.task.programs
+        ]
+        columns = self.task.programs[0].columns.to_string(show_schema_metadata=False)
+        every = f"{told} {columns} {self.task.given} {self.late is None}"
+        return hashlib.sha256(every.encode()).hexdigest()
+
+    @cached_property
+    def horizon(self) -> int | None:
+        """How far before the watermark events may still matter; None: without a bound."""
+        return horizon(self.task.programs)
+
+    def begin(self) -> State:
+        """Return the state before the first event."""
+        return State(self, self.task.open(), None, Log(self.horizon))
+
+    def restore(self, block: bytes, fetch: Fetch) -> State:
+        """Rebuild the state from its head, or from the whole block of the first release.
+
+        Chunks, and a snapshot where there is one, are fetched by their numbers.
+        """
+        sections = read_sections(block)
+        if sections["kind"] == KIND:
+            return self._replayed(decode_head(sections), fetch)
+        self._check(sections, _KIND)
+        return self._loaded(sections)
+
+    def _check(self, sections: Mapping[str, Any], kind: str) -> None:
+        if sections["kind"] != kind:
+            raise SnapshotError("the checkpoint holds something else than the state of a stream")
+        self._check_identity(sections["identity"], lambda: sections["texts"])
+
+    def _check_identity(self, identity: str, texts: Callable[[], Iterable[str]]) -> None:
+        """Refuse the state of other queries."""
+        if identity != self.identity:
+            made = "; ".join(texts())
+            raise SnapshotError(
+                "the checkpoint was made by another query, other options or other columns, and "
+                "partial matches of one query mean nothing to another: start the stream with a "
+                f"new checkpointLocation, or go back to what it was made with: {made}"
+            )
+
+    def _loaded(self, sections: Mapping[str, Any]) -> State:
+        state = self.begin()
+        state.lane.load(part(sections, "lane"))
+        state.pending = sections["pending"] if sections["waits"] else None
+        return state
+
+    def _replayed(self, head: Head, fetch: Fetch) -> State:
+        """Build the operators anew: snapshot, then all chunks, then a release."""
+        self._check_identity(head.identity, lambda: read_sections(fetch(TEXTS))["texts"])
+        state = self.begin()
+        if head.snapshot:
+            sections = read_sections(fetch(SNAPSHOT))
+            self._check(sections, _KIND)
+            state = self._loaded(sections)
+        state.log.first, state.log.snapshot, state.is_new = head.first, head.snapshot, False
+        tables = []
+        for number in range(head.first, head.following):
+            message = fetch(number)
+            tables.append(table_of(message))
+            state.log.append(state.chunk_of(tables[-1], len(message)))
+        state.wait(tables)
+        for _ in state.release(head.watermark):
+            pass  # these rows were given when the chunks were new
+        return state
+
+    def edge(self, watermark: int) -> int:
+        """Return a watermark in milliseconds as the engine counts time; 0: there is none yet."""
+        if watermark <= 0:
+            return LEAST
+        length, parts = self.millisecond
+        return watermark * length // parts
+
+    def moment(self, time: int) -> int:
+        """Return the first watermark, in milliseconds, that lies beyond a time."""
+        length, parts = self.millisecond
+        return time * parts // length + 1
+
+
+class Step(NamedTuple):
+    """What a micro-batch gives, and what it changes in the store."""
+
+    rows: list[bytes]
+    """Arrow messages."""
+    late: int
+    head: Head
+    written: Mapping[int, bytes]
+    """New chunks by number, and a new snapshot."""
+    removed: Sequence[int]
+    alarms: Sequence[int]
+    """When, in milliseconds of the watermark, there is something to do."""
+
+
+@dataclass
+class State:
+    """The operators of a bucket, and the events that wait for the watermark."""
+
+    bucket: Bucket
+    lane: Lane
+    pending: pa.Table | None
+    log: Log
+    is_new: bool = True
+    """Whether nothing is stored yet."""
+
+    @property
+    def program(self) -> Program:
+        """Any of the programs: they agree on time and order."""
+        return self.bucket.task.programs[0]
+
+    def split_late(
+        self, tables: Iterable[pa.Table], watermark: int
+    ) -> tuple[list[pa.Table], list[pa.Table]]:
+        """Tell events that are on time from those that came too late."""
+        edge = self.bucket.edge(watermark)
+        kept, late = [], []
+        for table in tables:
+            check_times(table, self.program.time)
+            on_time = times_of(table, self.program.time) >= edge
+            if on_time.all():
+                kept.append(table)
+            else:
+                kept.append(table.filter(pa.array(on_time)))
+                late.append(table.filter(pa.array(~on_time)))
+        return [each for each in kept if each.num_rows], late
+
+    def wait(self, tables: Sequence[pa.Table]) -> None:
+        """Let events wait for the watermark."""
+        kept = [*([] if self.pending is None else [self.pending]), *tables]
+        self.pending = pa.concat_tables(kept).combine_chunks() if kept else None
+
+    def chunk_of(self, table: pa.Table, size: int) -> Chunk:
+        """Describe a chunk of events."""
+        return Chunk(size, int(times_of(table, self.program.time).max()))
+
+    def step(self, tables: Iterable[pa.Table], watermark: int) -> Step:
+        """Take in the events of a micro-batch; return the rows and what is to be stored."""
+        kept, late = self.split_late(tables, watermark)
+        written: dict[int, bytes] = {}
+        if self.is_new:
+            texts = tuple(str(each.query) for each in self.bucket.task.programs)
+            written[TEXTS] = pack({"kind": "texts", "texts": texts})
+            self.is_new = False
+        if kept:
+            together = pa.concat_tables(kept).combine_chunks()
+            message = message_of(together)
+            written[self.log.append(self.chunk_of(together, len(message)))] = message
+            self.wait([together])
+        given = chain(self.late_rows(late), self.release(watermark))
+        found = [message_of(table) for table in given if table.num_rows]
+        removed = self.log.drop(self.bucket.edge(watermark))
+        if self.log.wants_snapshot:
+            snapshot = self.block()
+            removed += self.log.replace_by_snapshot(len(snapshot))
+            written[SNAPSHOT] = snapshot
+        # A chunk may come and go at once.
+        gone = {number for number in removed if written.pop(number, None) is not None}
+        head = Head(
+            self.bucket.identity,
+            uuid4().hex,
+            watermark,
+            self.log.first,
+            self.log.following,
+            self.log.snapshot,
+        )
+        return Step(
+            found,
+            sum(table.num_rows for table in late),
+            head,
+            written,
+            [number for number in removed if number not in gone],
+            self.alarms(watermark),
+        )
+
+    def late_rows(self, late: list[pa.Table]) -> Iterator[pa.Table]:
+        """Give events that came too late as rows, where they are wanted."""
+        name, schema = self.bucket.late, self.bucket.task.schema
+        for table in () if name is None else late:
+            fields = list(schema.field(name).type)
+            arrays = [table.column(each.name).combine_chunks().cast(each.type) for each in fields]
+            events = pa.StructArray.from_arrays(arrays, fields=fields)
+            yield pa.Table.from_arrays(
+                [
+                    events if each.name == name else pa.nulls(table.num_rows, each.type)
+                    for each in schema
+                ],
+                schema=schema,
+            )
+
+    def release(self, watermark: int) -> Iterator[pa.Table]:
+        """Give the rows that are certain now that time has come so far."""
+        edge = self.bucket.edge(watermark)
+        ready = None
+        if self.pending is not None:
+            ripe = times_of(self.pending, self.program.time) < edge
+            if ripe.any():
+                ready = in_order(self.pending.filter(pa.array(ripe)), self.bucket.task.order)
+                rest = self.pending.filter(pa.array(~ripe))
+                self.pending = rest.combine_chunks() if rest.num_rows else None
+        if ready is not None:
+            yield from self.bucket.task.rows(self.lane.push(ready))
+        if edge > LEAST:
+            yield from self.bucket.task.rows(self.lane.advance(edge))
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Give the rows that are certain when no more events come."""
+        if self.pending is not None:
+            ready = in_order(self.pending, self.bucket.task.order)
+            yield from self.bucket.task.rows(self.lane.push(ready))
+        yield from self.bucket.task.rows(self.lane.finish())
+
+    def alarms(self, watermark: int) -> list[int]:
+        """Return when, in milliseconds of the watermark, there is something to do."""
+        times = (
+            [] if self.pending is None else [int(times_of(self.pending, self.program.time).min())]
+        )
+        times += self.lane.interval_ends()
+        return [max(self.bucket.moment(time), watermark + 1) for time in times]
+
+    def block(self) -> bytes:
+        """Write a snapshot: the operators and the events that wait."""
+        sections: dict[str, Any] = {
+            "kind": _KIND,
+            "identity": self.bucket.identity,
+            "texts": tuple(str(each.query) for each in self.bucket.task.programs),
+            "waits": self.pending is not None,
+        }
+        if self.pending is not None:
+            sections["pending"] = self.pending
+        return pack(sections | below("lane", self.lane.save()))
+
+
+def _described(options: ReadOptions) -> str:
+    """Write options as checkpoints name them, whatever the class is called today."""
+    return (
+        f"Options(type={options.type!r}, time={options.time!r}, time_unit={options.time_unit!r}, "
+        f"tiebreak={options.tiebreak!r}, lateness={options.lateness!r})"
+    )

@@ -1,0 +1,162 @@
+"""The state of a bucket as Spark stores it: a log of chunks and a small head.
+
+    head       version, watermark, the numbers of the first chunk and the next one
+    chunk n    the events that a micro-batch brought, as one Arrow message
+    snapshot   the operators and the waiting events before the first chunk, where they are needed
+
+A micro-batch appends one chunk and rewrites the head, so what is written follows the new events
+and not the window. The operators themselves are rebuilt by replaying the chunks, and are kept
+alive in the worker between micro-batches under the head's version (see live.py).
+
+Invariant: the operators at the head's version are those that result from the snapshot, if there is
+one, all chunks from the first on, and a release up to the head's watermark.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ensue.engine.block import pack, unpack
+from ensue.errors import SnapshotError
+from ensue.spark.program import Program
+
+KIND = "log of a bucket"
+"""What a head says that it is."""
+
+SNAPSHOT, TEXTS = -1, -2
+"""The numbers under which a snapshot, and the texts of the queries, are stored among the chunks."""
+
+_LEAST_SNAPSHOT = 1 << 20
+"""So many bytes of chunks are replayed rather than replaced by a snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is read first: enough to know whether a live operator is current."""
+
+    identity: str
+    """A hash of all that decides what the state means."""
+    version: str
+    """Drawn anew by every attempt, so that equal versions are the same state."""
+    watermark: int
+    """Milliseconds: how far the operators have come."""
+    first: int
+    following: int
+    snapshot: int
+    """The size of the snapshot; 0: there is none."""
+
+    def encode(self) -> bytes:
+        """Write the head as stable tags and values."""
+        return pack(
+            {
+                "kind": KIND,
+                "identity": self.identity,
+                "version": self.version,
+                "watermark": self.watermark,
+                "first": self.first,
+                "next": self.following,
+                "snapshot": self.snapshot,
+            }
+        )
+
+
+def decode_head(sections: Mapping[str, Any]) -> Head:
+    """Read what `Head.encode` wrote."""
+    return Head(
+        sections["identity"],
+        sections["version"],
+        sections["watermark"],
+        sections["first"],
+        sections["next"],
+        sections["snapshot"],
+    )
+
+
+def read_sections(block: bytes) -> dict[str, Any]:
+    """Read a block; SnapshotError where it is damaged."""
+    sections = unpack(block)
+    if "kind" not in sections:
+        raise SnapshotError("the checkpoint holds something else than the state of a stream")
+    return sections
+
+
+class Chunk(NamedTuple):
+    """What is known of a stored chunk without reading it."""
+
+    size: int
+    latest: int
+    """The time of its last event."""
+
+
+@dataclass(slots=True)
+class Log:
+    """The chunks that the next micro-batches may need."""
+
+    horizon: int | None
+    """How far before the watermark an event may still matter; None: arbitrarily far."""
+    first: int = 0
+    chunks: deque[Chunk] = field(default_factory=deque)
+    snapshot: int = 0
+
+    @property
+    def following(self) -> int:
+        """The number of the next chunk."""
+        return self.first + len(self.chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are stored."""
+        return self.snapshot + sum(chunk.size for chunk in self.chunks)
+
+    def append(self, chunk: Chunk) -> int:
+        """Add a chunk and return its number."""
+        self.chunks.append(chunk)
+        return self.following - 1
+
+    def drop(self, edge: int) -> list[int]:
+        """Forget chunks that lie before all that may still matter; return their numbers."""
+        dropped: list[int] = []
+        if self.horizon is None:
+            return dropped
+        while self.chunks and self.chunks[0].latest < edge - self.horizon:
+            self.chunks.popleft()
+            dropped.append(self.first)
+            self.first += 1
+        return dropped
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether a snapshot pays: written after as many bytes of chunks as the last one had."""
+        if self.horizon is not None:
+            return False
+        replayed = sum(chunk.size for chunk in self.chunks)
+        return replayed > max(self.snapshot, _LEAST_SNAPSHOT)
+
+    def replace_by_snapshot(self, size: int) -> list[int]:
+        """Start again from a snapshot; return the numbers of the chunks it stands for."""
+        dropped = list(range(self.first, self.following))
+        self.first, self.snapshot = self.following, size
+        self.chunks.clear()
+        return dropped
+
+
+def horizon(programs: tuple[Program, ...]) -> int | None:
+    """Return how far before the watermark events may matter; None: without a bound in time.
+
+    Replaying only the last events gives the same operators where a match has a window of time and
+    nothing else reaches further back: not the first event of all, not what was consumed.
+    """
+    longest = 0
+    for program in programs:
+        bound = program.bound
+        if bound.window is None or bound.window.kind == "events":
+            return None
+        if bound.consume != "NONE" or program.asks_start:
+            return None
+        every = bound.every
+        interval = 0 if every is None else max(every.length // every.unit, 1)
+        longest = max(longest, bound.window.size + interval)
+    return longest
