@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from ensue.runtime.table import Table
 class Counting:
     """The state of a counting query on a stream: pushed stretch after stretch."""
 
+    tag: ClassVar[str] = "count"
     compiled: Compiled
     bound: BoundQuery
     limits: Limits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ _BYTES = 400
 class ByDefinition:
     """The state of a query that is evaluated by definition."""
 
+    tag: ClassVar[str] = "reference"
     plan: Plan
     tally: Tally = field(default_factory=Tally)
     warns: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Sharing(NamedTuple):
 class Fast:
     """The state of a query on a stream: pushed stretch after stretch."""
 
+    tag: ClassVar[str] = "match"
     compiled: Compiled
     bound: BoundQuery
     limits: Limits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from ensue.runtime.weights import Values, binds_of
 class GraphCounting(Adding):
     """The state of a query that adds up what an evaluation finds, on its graph."""
 
+    tag: ClassVar[str] = "count on the graph"
     exact: bool = False
     adder: Adder = field(init=False)
     gathering: Gathering = field(init=False)

@@ -39,6 +39,15 @@ from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
 from ensue.predicates.vectors import UnsupportedError
 
+_TAGS_OF_CLASSES = {
+    "Fast": "match",
+    "ByDefinition": "reference",
+    "Counting": "count",
+    "GraphCounting": "count on the graph",
+    "ListCounting": "count by listing",
+}
+"""Snapshots of version 0.1 name the operators by their classes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -436,7 +445,7 @@ class Lane:
         for number, member in enumerate(self.members.values()):
             saved[f"{number}/columns"] = member.columns.table
             saved[f"{number}/closed"] = member.columns.closed
-            saved[f"{number}/way"] = type(member.recogniser).__name__
+            saved[f"{number}/way"] = member.recogniser.tag
             saved[f"{number}/nulls"] = member.tally.nulls
             if member.behind is not None:
                 saved[f"{number}/behind"] = member.behind
@@ -457,9 +466,9 @@ class Lane:
             columns = saved[f"{number}/columns"]
             known = Loaded(columns, saved[f"{number}/closed"], types, None)
             # What was evaluated by definition goes on so, though kernels may cover it by now.
-            way = saved[f"{number}/way"]
-            member = self._member(name, query, known, by_definition=way == ByDefinition.__name__)
-            if type(member.recogniser).__name__ != way:
+            tag = _TAGS_OF_CLASSES.get(saved[f"{number}/way"], saved[f"{number}/way"])
+            member = self._member(name, query, known, by_definition=tag == ByDefinition.tag)
+            if member.recogniser.tag != tag:
                 raise ValueError("it was evaluated in a way that there is no longer")
             member.shape = replace(member.shape, since=saved.get(f"{number}/since", 0))
             self.members[name] = member

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _MANY = 10_000
 class ListCounting(Adding):
     """The state of a query that lists matches and counts them."""
 
+    tag: ClassVar[str] = "count by listing"
     plan: Plan
     warns: bool = True
     gathering: Gathering = field(init=False)

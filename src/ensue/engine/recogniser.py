@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class StoppedError(BudgetError):
 
 class Recogniser(Protocol):
     """The state of a query on a stream, pushed stretch after stretch."""
+
+    tag: ClassVar[str]
+    """What snapshots call this way to evaluate, whatever the class is called."""
 
     def begin_at(self, position: int) -> None:
         """See the event at a position as the first of the stream; before the first push."""

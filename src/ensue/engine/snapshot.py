@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -136,7 +135,12 @@ def describe_manner(manner: Manner) -> dict[str, Any]:
     """Write as plain values how queries are evaluated."""
     return {
         "positions_only": manner.positions_only,
-        "budgets": asdict(manner.limits),
+        "budgets": {
+            "states": manner.limits.states,
+            "bytes": manner.limits.bytes,
+            "configurations": manner.limits.configurations,
+            "matches": manner.limits.matches,
+        },
         "exact": manner.exact,
     }
 
