@@ -206,8 +206,8 @@ BATCH_GROUP = Group(
 
 # streams
 
-_FULL = 5
-"""From this micro-batch on the window is full: it is some three files long."""
+_LONG = 10
+"""The long window has so many micro-batches, the short one a single one."""
 
 
 def stream_query(window: int) -> str:
@@ -219,100 +219,143 @@ def stream_query(window: int) -> str:
 
 
 def stream_progress(folder: str, checkpoint: str, rows: int, window: int) -> dict[str, Any]:
-    """Run a stream over files, one a micro-batch; return what each took and kept."""
+    """Run a stream over files, one a micro-batch; return what each took and kept.
+
+    Without a window, the stream is shuffled by key and passed through Python, and nothing else.
+    """
     from ensue.spark import recognize
 
     spark = _session("local[2]")
     files = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
-    found = recognize(
-        files, stream_query(window), time_unit="ms", tiebreak="id", lateness="1 second"
-    )
+    if window:
+        found = recognize(
+            files, stream_query(window), time_unit="ms", tiebreak="id", lateness="1 second"
+        )
+    else:
+        found = files.repartition("account").mapInArrow(_nothing_done(), _SCHEMA)
     stream = found.writeStream.format("noop").option("checkpointLocation", checkpoint)
     running = stream.trigger(availableNow=True).start()
     running.awaitTermination()
     batches = [each for each in running.recentProgress if each.numInputRows]
-    states = [each.observedMetrics["ensue-keys"]["state"] or 0 for each in running.recentProgress]
-    steady = batches[_FULL:]
+    # From here on the long window is full.
+    steady = batches[_LONG + 1 :]
     times = [each.durationMs["triggerExecution"] / 1000 for each in steady]
-    full = [each.observedMetrics["ensue-keys"]["state"] or 0 for each in steady]
+    found_rates = {
+        "batches": len(batches),
+        "latency": statistics.median(times),
+        "longest": max(times),
+        "rate": rows / statistics.median(times),
+    }
+    if not window:
+        spark.stop()
+        return found_rates
+    states = [each.observedMetrics["ensue-keys"]["state"] or 0 for each in steady]
     written = sum(
         path.stat().st_size for path in Path(checkpoint, "state").rglob("*") if path.is_file()
     )
     spark.stop()
     return {
-        "batches": len(batches),
-        "latency": statistics.median(times),
-        "longest": max(times),
-        "rate": rows * len(times) / sum(times),
-        "early": full[0],
-        "late": full[-1],
-        "grows": full[-1] / max(full[0], 1),
+        **found_rates,
+        "state": states[-1],
+        "grows": states[-1] / max(states[0], 1),
         "written": written / len(running.recentProgress),
-        "share": written / max(sum(states), 1),
     }
 
 
+def _nothing_done() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def passed(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+
+    return passed
+
+
 def _measure_streams(lab: Lab) -> list[Row]:
-    size, files = (20_000, 9) if lab.quick else (100_000, 16)
+    sizes = (10_000, 50_000) if lab.quick else (10_000, 100_000, MILLION)
     rows: list[Row] = []
     for keys in (10, 10_000, MILLION):
-        folder = str(lab.folder / f"stream-{keys}")
-        begin: Row = {"keys": keys, "rows": size}
-        lab.say(f"a stream of {keys:,} keys")
-        try:
-            lab.call(write_trades, folder=folder, events=size * files, files=files, keys=keys)
-            found = isolated(
-                stream_progress,
-                _PATIENCE,
-                folder=folder,
-                checkpoint=str(lab.folder / f"checkpoint-{keys}"),
-                rows=size,
-                window=int(3000 * size / BUSY),
+        for size in sizes:
+            files = _LONG + 6
+            folder = str(lab.folder / f"stream-{keys}-{size}")
+            begin: Row = {"keys": keys, "rows": size}
+            lab.say(f"streams of {keys:,} keys, {size:,} rows a micro-batch")
+            length = int(1000 * size / BUSY)
+            try:
+                lab.call(write_trades, folder=folder, events=size * files, files=files, keys=keys)
+                passed, short, long = (
+                    isolated(
+                        stream_progress,
+                        _PATIENCE,
+                        folder=folder,
+                        checkpoint=f"{folder}-checkpoint-{window}",
+                        rows=size,
+                        window=window,
+                    )
+                    for window in (0, length, _LONG * length)
+                )
+            except FailedError as error:
+                rows.append({**begin, "failed": str(error)})
+                continue
+            rows.append(
+                {
+                    **begin,
+                    **long,
+                    "pass": passed["rate"],
+                    "ratio": long["rate"] / passed["rate"],
+                    "wait": long["latency"] / passed["latency"],
+                    "longer": long["latency"] / short["latency"],
+                    "share": long["written"] / (long["state"] / (_LONG + 1)),
+                }
             )
-        except FailedError as error:
-            rows.append({**begin, "failed": str(error)})
-            continue
-        rows.append({**begin, **found})
     return rows
 
 
 def _stream_targets(rows: Sequence[Row]) -> list[Target]:
     targets = []
     for row in rows:
-        keys = f"a Spark stream of {row['keys']:,} keys"
+        of = f"a Spark stream of {row['keys']:,} keys, {row['rows']:,} rows a micro-batch"
         targets += [
             at_most(
-                f"bytes written by a micro-batch of {keys} to the live state of its buckets",
-                3.0,
-                row.get("share"),
+                f"{of}: time with a window 10 times as long",
+                1.3,
+                row.get("longer"),
                 "number",
                 "times",
             ),
+            at_most(f"{of}: bytes written to new events", 2.0, row.get("share"), "number", "times"),
             at_most(
-                f"state of {keys} in the end to that when the window is full",
+                f"{of}: state in the end to that of a full window",
                 1.1,
                 row.get("grows"),
                 "number",
                 "times",
             ),
         ]
+        if row["rows"] == MILLION:
+            targets.append(
+                at_least(f"{of}: rate to a pass-through", 0.5, row.get("ratio"), "number", "times")
+            )
+        if row["rows"] == min(each["rows"] for each in rows):
+            targets.append(
+                at_most(f"{of}: latency to a pass-through", 2.0, row.get("wait"), "number", "times")
+            )
     return targets
 
 
 STREAM_GROUP = Group(
     "streaming",
-    "Spark streams, local[2], 16 buckets, a window of 3 micro-batches, once it is full",
+    "Spark streams, local[2], 16 buckets, a window of 10 micro-batches, once it is full",
     (
         Column("keys", "keys", "size"),
         Column("rows", "rows a micro-batch", "size"),
-        Column("batches", "micro-batches", "count"),
         Column("rate", "rows/s", "rate"),
+        Column("pass", "shuffled, passed through", "rate"),
+        Column("ratio", "to pass-through", "number"),
         Column("latency", "latency, median", "seconds"),
         Column("longest", "longest", "seconds"),
-        Column("early", "state, window full", "bytes"),
-        Column("late", "in the end", "bytes"),
+        Column("longer", "to window of 1", "number"),
+        Column("state", "state", "bytes"),
         Column("written", "written a micro-batch", "bytes"),
-        Column("share", "to state", "number"),
+        Column("share", "to new events", "number"),
     ),
     _measure_streams,
     _stream_targets,

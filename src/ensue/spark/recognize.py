@@ -30,13 +30,10 @@ from ensue.spark.program import Program
 from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
 from ensue.spark.streaming import job as streaming
+from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
 from ensue.spark.types import arrow_schema, plain_strings
 
 Queries = str | Query | Mapping[str, str | Query]
-
-
-_BUCKETS = 16
-"""Into so many groups the keys of a stream are hashed; Spark's cost follows their number."""
 
 
 @takes(ReadOptions, Limits)
@@ -91,7 +88,7 @@ def recognize(
     if flush is not None:
         push = [pushed(each.programs) if pushdown else NOTHING for each in every]
         buckets = [
-            streaming.bucket_of(each, own, columns, names, late)
+            streaming.bucket_of(each, own, columns, names, late, tasks or DEFAULT_BUCKETS)
             for each, own in zip(every, push, strict=True)
         ]
         return streaming.rest(events, buckets, flush)
@@ -105,7 +102,7 @@ def recognize(
                 names=names,
                 late=late,
                 lateness=each.programs[0].options.lateness if lateness is None else lateness,
-                buckets=tasks or _BUCKETS,
+                buckets=tasks or DEFAULT_BUCKETS,
                 pushdown=pushdown,
             )
             found.append(streamed)

@@ -37,6 +37,9 @@ from ensue.spark.worker import Task
 _KIND = "bucket of queries"
 """What a snapshot says that it is."""
 
+DEFAULT_BUCKETS = 16
+"""Not the number of cores or tasks, which may be another one after a restart."""
+
 Fetch = Callable[[int], bytes]
 """Reads a chunk from the store by its number."""
 
@@ -49,6 +52,8 @@ class Bucket:
     millisecond: tuple[int, int]
     late: str | None = None
     """The column for events that come too late, where they are wanted."""
+    count: int = DEFAULT_BUCKETS
+    """Into how many buckets keys are hashed: another number puts keys elsewhere."""
 
     @property
     def identity(self) -> str:
@@ -59,6 +64,8 @@ class Bucket:
         ]
         columns = self.task.programs[0].columns.to_string(show_schema_metadata=False)
         every = f"{told} {columns} {self.task.given} {self.late is None}"
+        if self.count != DEFAULT_BUCKETS:
+            every += f" {self.count}"
         return hashlib.sha256(every.encode()).hexdigest()
 
     @cached_property
@@ -91,9 +98,10 @@ class Bucket:
         if identity != self.identity:
             made = "; ".join(texts())
             raise SnapshotError(
-                "the checkpoint was made by another query, other options or other columns, and "
-                "partial matches of one query mean nothing to another: start the stream with a "
-                f"new checkpointLocation, or go back to what it was made with: {made}"
+                "the checkpoint was made by another query, other options, other columns or another "
+                "number of tasks=, and partial matches of one query mean nothing to another: "
+                "start the stream with a new checkpointLocation, or go back to what it was made "
+                f"with: {made}"
             )
 
     def _loaded(self, sections: Mapping[str, Any]) -> State:

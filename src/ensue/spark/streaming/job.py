@@ -27,7 +27,7 @@ from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
 from ensue.spark.spread import label
-from ensue.spark.streaming.bucket import Bucket
+from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
 from ensue.spark.streaming.log import read_sections
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, LATE, ROWS, STATE, Processor
@@ -64,7 +64,7 @@ def run(
     timed = _with_watermark(frame, each, lateness)
     clock = F.col(AT) if AT in timed.columns else column_of(way.time)
     wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=late is not None)
-    processor = Processor(bucket_of(each, push, schema, names, late))
+    processor = Processor(bucket_of(each, push, schema, names, late, buckets))
     found = (
         wanted.mapInArrow(_packer(), _PACKED)
         .groupBy(BUCKET)
@@ -77,10 +77,13 @@ def run(
     return watched.mapInArrow(_unpacker(), spark_schema(schema))
 
 
-def bucket_of(each: Pass, push: Pushed, schema: pa.Schema, names: bool, late: str | None) -> Bucket:
+def bucket_of(
+    each: Pass, push: Pushed, schema: pa.Schema, names: bool, late: str | None, buckets: int
+) -> Bucket:
     """Return what happens to the buckets of a pass."""
     task = task_of(each, push, schema, names)
-    return Bucket(task, millisecond(each.programs[0]), late)
+    count = buckets if each.way.kind == "keys" else DEFAULT_BUCKETS
+    return Bucket(task, millisecond(each.programs[0]), late, count)
 
 
 # time
