@@ -93,13 +93,14 @@ def test_times_of_several_zones_are_instants() -> None:
     ("data", "problem"),
     [
         (b"PAR1" + b"\x15\x04" * 50, "a Parquet file; let its name end in .parquet"),
-        (gzip.compress(b"type,v\nA,1\n"), "compressed by gzip; let its name end in .csv.gz"),
+        (gzip.compress(b"type,v\nA\n", mtime=0), "compressed by gzip; let its name end in .csv.gz"),
         (b"PK\x03\x04" + b"\x14\x00" * 20, "a zip archive, as those of Excel are"),
         ("type,v\nA,1\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "binary data"),
         (b"\x00\x01\xff\xfe", "binary data"),
         (random.Random(5).randbytes(5000), "binary data"),
     ],
+    ids=["parquet", "gzip", "zip", "utf-16", "png", "few bytes", "noise"],
 )
 def test_binary_data_is_no_csv(tmp_path: Path, data: bytes, problem: str) -> None:
     file = tmp_path / "e.csv"

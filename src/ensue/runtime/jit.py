@@ -3,8 +3,13 @@
 Numba notices edits of a kernel's own file only, not of helpers it inlined from others, and would
 go on with the old code. So the cache lies in a folder named by a hash of all kernel sources.
 
+The leaner pipeline of compiler.py stands on Numba's internals, so it is used with the versions of
+Numba that it was tested with. With any other the same kernels go through Numba's own pipeline: it
+gives the same results and takes several times as long, once.
+
 `ENSUE_CACHE_DIR` says where that folder is made, `ENSUE_CHECK_BOUNDS=1` compiles with bounds
-checks, and `NUMBA_DISABLE_JIT=1` runs the same code as plain Python.
+checks, `ENSUE_PLAIN_NUMBA=1` by Numba's own pipeline, and `NUMBA_DISABLE_JIT=1` runs the same code
+as plain Python.
 """
 
 from __future__ import annotations
@@ -19,18 +24,21 @@ from typing import Any, TypeVar
 
 import numba
 
-from ensue.runtime.compiler import LeanCompiler
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _config: Any = numba.config
 
 CHECKED = bool(os.environ.get("ENSUE_CHECK_BOUNDS"))
 
+_TESTED = ("0.68",)
+"""The versions of Numba whose internals the leaner pipeline was tested with."""
+
+LEAN = numba.__version__.startswith(_TESTED) and not os.environ.get("ENSUE_PLAIN_NUMBA")
+
 
 def _cache_folder() -> Path:
     """Return the folder for compiled kernels, in a place that can be written to."""
-    digest = hashlib.sha256(f"{numba.__version__} {CHECKED} {sys.version}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {CHECKED} {LEAN} {sys.version}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
@@ -60,11 +68,19 @@ def kernel(function: _Function) -> _Function:
         return function
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(FOLDER)
-    lean = {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True}
     try:
-        return _compile(function, cache=True, nogil=True, _nrt=False, **lean)
+        return _compile(function, cache=True, nogil=True, _nrt=False, **_pipeline())
     finally:
         _config.CACHE_DIR = before
+
+
+def _pipeline() -> dict[str, Any]:
+    """Return the options that choose how Numba compiles."""
+    if not LEAN:
+        return {}
+    from ensue.runtime.compiler import LeanCompiler
+
+    return {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True}
 
 
 def subroutine(function: _Function) -> _Function:
