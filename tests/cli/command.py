@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
@@ -32,9 +33,18 @@ def ensue(*arguments: object, stdin: str | bytes | None = None) -> Outcome:
     return Outcome(arguments, stdin)
 
 
-def start(*arguments: object, folder: Path | None = None) -> subprocess.Popen[str]:
+class Command(subprocess.Popen[str]):
+    """A process that does not outlive a test that fails."""
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, value, traceback)
+
+
+def start(*arguments: object, folder: Path | None = None) -> Command:
     """Start a command in a process of its own."""
-    return subprocess.Popen(
+    return Command(
         [sys.executable, "-m", "ensue", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

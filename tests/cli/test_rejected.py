@@ -249,7 +249,7 @@ def test_bad_lines_of_a_followed_file(folder: Path, monkeypatch: pytest.MonkeyPa
         (["--on-error", "collect", "no/b.jsonl"], "--on-error collect no/b.jsonl: there is no"),
         (["--on-error", "collect", "e.csv"], "--on-error collect e.csv: this file is read"),
         (["--on-error", "collect", "m.csv", "-o", "m.csv"], "--on-error collect and -o name the"),
-        ([*COLLECT, "--engine", "spark"], "--follow, --checkpoint and --on-error go with"),
+        ([*COLLECT, "--engine", "spark"], "--follow, --checkpoint, --on-error and --long go with"),
     ],
 )
 def test_what_cannot_be_collected(folder: Path, arguments: list[str], sentence: str) -> None:

@@ -268,9 +268,9 @@ def test_following_a_file_with_late_events(folder: Path) -> None:
         for text in ("BUY,3\nBUY,2\nBU", "Y,7\nBUY,1\n"):
             with path.open("a") as file:
                 file.write(text)
-        assert process.stdout.readline().startswith('"start","end"')
-        assert process.stdout.readline().startswith("0,1,1,2,")
-        assert process.stdout.readline().startswith("0,2,1,3,")
+        assert process.stdout.readline().startswith('"start_time","end_time","match_id","start"')
+        assert process.stdout.readline().startswith("1,2,")
+        assert process.stdout.readline().startswith("1,3,")
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130

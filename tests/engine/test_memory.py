@@ -123,8 +123,8 @@ def test_many_queries_keep_what_the_longest_window_needs() -> None:
             assert rules.stats["rows"] <= 1.5 * SECONDS + SLACK
     for name, matches in rules.finish().items():
         found[name] += told(matches)
-    for name, text in texts.items():
-        assert found[name] == told(ensue.run(text, table, time="t", time_unit="s"))
+    for name, matches in ensue.run(texts, table, time="t", time_unit="s").items():
+        assert found[name] == told(matches)
 
 
 def test_events_that_had_to_wait_do_not_pile_up() -> None:

@@ -150,7 +150,10 @@ def test_aggregates_anywhere_eq_reference(pair: Pair) -> None:
 
 
 def test_few_aggregates_need_the_definition() -> None:
-    """Only where values decide which runs compete: inside NEXT, LAST, MAX, UNLESS."""
+    """Only where values decide which runs compete: inside NEXT, LAST, MAX, UNLESS.
+
+    Conditions right of UNLESS that name computed events of its left are some of these.
+    """
     ways: Counter[bool] = Counter()
     for pair in collected(150, 11, drawn=pairs(NESTED)):
         ready = compiled(pair.query)
@@ -158,7 +161,7 @@ def test_few_aggregates_need_the_definition() -> None:
             bound = ready.bind(from_arrow_schema(SCHEMA, closed=True), Clock(known=True))
             ways[fast_path(bound, False) is not None] += 1
     assert ways[True] > 100
-    assert ways[False] <= 0.05 * ways.total()
+    assert ways[False] <= 0.06 * ways.total()
 
 
 @settings(max_examples=MANY // 20)

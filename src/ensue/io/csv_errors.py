@@ -72,7 +72,8 @@ def refuse_binary(text: Text, data: bytes) -> None:
         if data.startswith(signature):
             raise EventError(f"{text.name}: not CSV, but {problem}")
     header, begin = data.partition(b"\n")[0], data[:_BEGIN]
-    noise = b"\0" in begin and "\ufffd" in begin[:-4].decode(errors="replace")
+    # A damaged line below a header that can be read is an error of that line.
+    noise = b"\0" in begin and "\ufffd" in header.decode(errors="replace")
     if b"\0" in header or noise or data.startswith(b"\x89PNG"):
         raise EventError(f"{text.name}: not CSV, but binary data")
 
