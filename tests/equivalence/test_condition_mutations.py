@@ -14,7 +14,7 @@ import pytest
 
 import ensue
 from ensue.automata.registers import Deferred, Guard, Plan
-from ensue.engine.absence import Barriers
+from ensue.engine.intervals import Barriers
 from ensue.engine.refine import Refined
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch

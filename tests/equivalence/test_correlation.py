@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine import absence
+from ensue.engine import absence, happened
 from ensue.language import tree
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.equivalence.test_sessions import cut, everything, pushed, table
@@ -55,6 +55,7 @@ def test_engine_eq_reference_with_correlated_unless(
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(absence, "_SLACK", 0)
+        patch.setattr(happened, "_PAIRS", 3)
         fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
     note(expected)
     if query.limit is None:
@@ -115,3 +116,24 @@ def test_kept_matches_follow_the_window() -> None:
         session.push([{"type": "ABC"[n % 3], "k": n % 7} for n in numbers])
         sizes.append(len(session.snapshot()))
     assert max(sizes) < 2 * sizes[0]
+
+
+@pytest.mark.parametrize("condition", ["b.k = a.k", "b.k > a.k + 4", "b.k * a.k = 12"])
+def test_many_matches_of_both_sides_in_many_pushes(condition: str) -> None:
+    query = ensue.compile(
+        f"SELECT * FROM S WHERE (A AS a ; C) UNLESS (B AS b FILTER {condition}) WITHIN 60 EVENTS"
+    )
+    holds = {"b.k = a.k": int.__eq__, "b.k > a.k + 4": lambda b, a: b > a + 4}
+    related = holds.get(condition, lambda b, a: b * a == 12)
+    rows = [{"type": "ABC"[n * n % 7 % 3], "k": n * 31 % 11} for n in range(600)]
+    expected = {
+        (i, j)
+        for i, a in enumerate(rows)
+        for j in range(i + 1, min(i + 61, len(rows)))
+        if a["type"] == "A" and rows[j]["type"] == "C"
+        if not any(b["type"] == "B" and related(b["k"], a["k"]) for b in rows[i:j])
+    }
+    session = query.open()
+    pieces = [session.push(rows[at : at + 7]) for at in range(0, len(rows), 7)]
+    assert {(m.start, m.end) for piece in pieces for m in piece} == expected
+    assert expected

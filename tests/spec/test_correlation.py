@@ -113,3 +113,12 @@ def test_a_partition_sees_its_own_events() -> None:
         for kind, shop in (("A", "x"), ("A", "y"), ("B", "y"), ("C", "x"), ("C", "y"))
     ]
     assert [(match.start, match.end) for match in ensue.run(query, rows)] == [(0, 3)]
+
+
+def test_lists_are_compared_as_values() -> None:
+    query = "SELECT * FROM S WHERE (A AS a ; C) UNLESS (B AS b FILTER b.tags = a.tags)"
+    rows = [
+        {"type": kind, "tags": tags}
+        for kind, tags in (("A", ["x"]), ("A", ["y"]), ("B", ["y"]), ("C", []))
+    ]
+    assert [(match.start, match.end) for match in ensue.run(query, rows)] == [(0, 3)]

@@ -10,20 +10,22 @@ what those conditions ask of them (see correlation.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from ensue.engine.block import below, part
-from ensue.engine.correlation import Happened, Happening
-from ensue.engine.findings import Enumerated, Findings
+from ensue.engine.findings import Enumerated, Findings, Word
+from ensue.engine.happened import Happened
+from ensue.engine.intervals import Barriers, Stretch
 from ensue.engine.recogniser import Outcome, StoppedError
-from ensue.engine.refine import Barriers, Refined, Rows, Stretch
+from ensue.engine.refine import Refined
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.runtime.evaluate import carry_latest
+from ensue.runtime.segment import Listing
 
 _NEVER = -1
 
@@ -174,24 +176,25 @@ class CorrelatedAbsence(Absence):
             return
         assert isinstance(found, Refined | Enumerated)
         view = self._look_at(found, stream)
-        words = found.passing() if isinstance(found, Refined) else found.words()
-        rows = Rows(view, self.happened.columns)
-        about = self.happened.correlation.rounds
-        new = {(word.end, word.start, about(word.labels)) for word in words}
-        for end, start, rounds in sorted(new, key=lambda each: each[:2]):
-            key = int(keys[end - stream.first]) if len(keys) else 0
-            self.happened.add(start, end, key, rounds, rows.__getitem__)
+        read: Iterable[tuple[Listing, list[int]]]
+        if isinstance(found, Refined):
+            read = _listed(list(found.passing()))
+        else:
+            read = ((listing, found.labels) for listing in found.listings())
+        for listing, labels in read:
+            ends = listing.end - stream.first
+            self.happened.add(listing, keys[ends] if len(keys) else 0 * ends, labels, view)
         self._next, self._oldest = stream.first + len(stream.times), first_needed
-        if len(self.happened.happenings) > 2 * self._kept + _SLACK:
+        if len(self.happened) > 2 * self._kept + _SLACK:
             self.happened = self.happened.since(first_needed)
-            self._kept = len(self.happened.happenings)
+            self._kept = len(self.happened)
 
     def save(self) -> dict[str, Any]:
         """Write down what is known of ψ."""
         self.happened = self.happened.since(self._oldest)
         return {
             "next": self._next,
-            "happened": tuple(each.saved() for each in self.happened.happenings),
+            **below("happened", self.happened.save()),
             **below("engine", self.engine.save()),
         }
 
@@ -199,5 +202,23 @@ class CorrelatedAbsence(Absence):
         """Go on from what was known."""
         self._next = saved["next"]
         self._load_engine(saved, kept)
-        found = map(Happening.loaded, saved["happened"])
-        self.happened = Happened(self.happened.correlation, list(found))
+        self.happened = self.happened.loaded(part(saved, "happened"))
+
+
+def _listed(words: list[Word]) -> Iterator[tuple[Listing, list[int]]]:
+    """Put matches that were checked one by one together again, and name their labels."""
+    if not words:
+        return
+    numbers: dict[int, int] = {}
+    every = [(at, numbers.setdefault(bits, len(numbers))) for w in words for at, bits in w.labels]
+    flat = np.array(every, np.int64).reshape(-1, 2)
+    listing = Listing(
+        np.array([word.start for word in words], np.int64),
+        np.array([word.end for word in words], np.int64),
+        np.cumsum([0, *(len(word.labels) for word in words)]),
+        flat[:, 0],
+        flat[:, 1],
+        np.array([word.key for word in words], np.int64),
+        alike=False,
+    )
+    yield listing, list(numbers)

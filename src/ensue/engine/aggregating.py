@@ -20,9 +20,11 @@ from ensue.analysis.conditions import Each
 from ensue.analysis.expressions import EventType, subexpressions
 from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
+from ensue.automata.registers import Interval
 from ensue.engine.chain import Operator
 from ensue.engine.convert import arrow_type, arrow_values
 from ensue.engine.findings import UNKNOWN, Columns, Enumerated, Made
+from ensue.engine.intervals import Barrier, Undisturbed
 from ensue.engine.pruning import Limit, bounds_of
 from ensue.engine.sources import Source, source_of
 from ensue.engine.stream import Stream
@@ -159,6 +161,12 @@ class Aggregating:
     """The events of the matches, once they are kept somewhere."""
     limits: tuple[Limit, ...] = ()
     """What aggregates must stay within, known before all events of a match are."""
+    intervals: tuple[Interval, ...] = ()
+    """Where something must not have happened."""
+    barriers: tuple[Barrier, ...] = ()
+    """What that is."""
+    merges: bool = False
+    """Whether several runs may be one match."""
     _sources: dict[Path, Source] = field(default_factory=dict)
     _stream: Stream | None = None
     _count: int | None = None
@@ -166,7 +174,8 @@ class Aggregating:
     @property
     def _keeps_all(self) -> bool:
         """Whether every match of the automaton is one match in the end."""
-        return all(isinstance(each, f.Aggregate) for each in self.operators)
+        plain = not (self.intervals or self.merges)
+        return plain and all(isinstance(each, f.Aggregate) for each in self.operators)
 
     @property
     def count(self) -> int:
@@ -200,7 +209,7 @@ class Aggregating:
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""
-        filtered = any(isinstance(each, f.Filter) for each in self.operators)
+        filtered = any(isinstance(each, f.Filter) for each in self.operators) or self.intervals
         if not filtered or self.events is None:
             return bool(self.found)
         return any(len(chunk.start) for chunk in self._chunks(self._variables))
@@ -274,6 +283,9 @@ class Aggregating:
             if isinstance(operator, f.Aggregate)
             for column in operator.columns
         ]
+        if self.intervals:
+            labels = self.found.labels
+            self.found.keeps = Undisturbed(self.intervals, self.barriers, labels, self._events)
         if self.limits:
             self.found.bounds = bounds_of(self.limits, self.found.labels, self._events())
         for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
@@ -307,7 +319,7 @@ class Aggregating:
     def _settled(self, chunk: Chunk) -> Chunk:
         """Let equal matches be one, the latest start of each end come first, and LIMIT cut."""
         order = np.lexsort((-chunk.start, chunk.end))
-        if any(isinstance(each, f.Project) for each in self.operators):
+        if self.merges or any(isinstance(each, f.Project) for each in self.operators):
             order = order[_first_of_equal(chunk, order, self._variables)]
         if self.limit is not None:
             ends = chunk.end[order]

@@ -1,107 +1,264 @@
-"""Matches of a ψ that must not happen, found by the conditions that relate them to a match of φ.
+"""Conditions that relate matches of a ψ that must not happen to a match of φ, on columns.
 
-ψ is evaluated alone, without the conditions that name variables of φ. Each of its matches is kept
-with what those conditions ask of it. A match of φ asks whether one of them lies inside an interval
-and satisfies all the conditions with the events of φ.
-
-An equality f(ψ) = g(φ) asks for one value: matches of ψ are kept by value, and of those with one
-value only the latest start for each end. So where all conditions are equalities, the answer is a
-lookup and a binary search. Other conditions are evaluated on the matches of ψ inside the interval
-that the equalities leave.
+ψ is evaluated alone, without the conditions that name variables of φ. Of each of its matches it is
+kept what those conditions ask of it. The left side of an equality f(ψ) = g(φ) is kept as a code of
+its value. Of any other condition the choices of events of ψ are kept, as rows of the attributes
+that it reads: it has to hold for all of them.
 
 A condition holds where nothing is bound to one of its variables, on either side.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from ensue.analysis.conditions import Relation
+import numpy as np
+import pyarrow as pa
+
+from ensue.analysis.conditions import Each, Relation, Trend
 from ensue.analysis.expressions import (
     Attribute,
     EventType,
     Expression,
+    OneOf,
     Operation,
     Value,
-    paths_of,
+    subexpressions,
     variables_of,
 )
+from ensue.analysis.types import Type
 from ensue.automata.registers import Deferred
+from ensue.engine.stream import Stream, column_at
 from ensue.logic.evaluate import Tally, evaluate
-from ensue.logic.reference import ComplexEvent, Event, Reference
+from ensue.predicates.evaluate import COMPARISONS, Batch
+from ensue.predicates.values import python_values
+from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+from ensue.runtime.segment import Listing
 
-Bound = frozenset[tuple[str, int]]
-"""Variables and the positions of their events, in one round of a condition's scope."""
+ANY, NEVER, UNKNOWN = -1, -2, -3
+"""Codes: nothing is bound, so that the equality holds; NULL, or two values at once, which nothing
+is equal to; a value that ψ has nowhere."""
 
-Events = Mapping[str, Sequence[Event]]
-"""The events of variables."""
+_EXACT = 2**53
+"""Integers up to here are doubles without loss."""
 
-
-class _Mark:
-    """A value that no expression has."""
-
-
-ANY = _Mark()
-"""Nothing is bound to a variable of the condition, so that it holds."""
-
-_NEVER = _Mark()
-"""NULL, or two values at once: equal to nothing."""
-
-_MARKS = (ANY, _NEVER)
+Positions = Mapping[str, np.ndarray]
+"""For each variable the positions of chosen events, row by row."""
 
 
-class Happening(NamedTuple):
-    """A match of ψ, and what its correlated conditions are about."""
+class Read(NamedTuple):
+    """An attribute of a variable's event that a condition reads; no path: the event's type."""
 
-    start: int
-    end: int
-    key: int
-    """Its partition, as φ numbers them."""
-    rounds: tuple[tuple[Bound, ...], ...]
-    """For each condition what is bound in each round of its scope."""
-    values: tuple[Any, ...]
-    """For each equality the value that φ must have; ANY or a mark that nothing is equal to."""
-    events: Mapping[int, Event]
-    """The events that other conditions look at."""
+    variable: str
+    path: tuple[str, ...]
 
-    def saved(self) -> tuple[Any, ...]:
-        """Write it down as plain values."""
-        values = tuple(_MARKS.index(v) if isinstance(v, _Mark) else (v,) for v in self.values)
-        events = tuple(
-            (at, each.type, each.stream, each.time, dict(each.attributes))
-            for at, each in sorted(self.events.items())
-        )
-        return self.start, self.end, self.key, self.rounds, values, events
+    @property
+    def name(self) -> str:
+        """The column that holds it."""
+        return "\0".join((self.variable, *self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on columns, one for each attribute that it reads."""
+
+    deferred: Deferred
+    predicate: Expression
+    inner: tuple[Read, ...]
+    outer: tuple[Read, ...]
+    names: frozenset[str]
+    """The variables of φ that it is about."""
+    sides: tuple[Expression, str, Expression] | None
+    """f(ψ), the sign, g(φ), where it is written so."""
+
+    @property
+    def is_equality(self) -> bool:
+        return self.sides is not None and self.sides[1] == "="
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> Happening:
-        """Read what `saved` wrote."""
-        start, end, key, rounds, values, events = saved
-        read = tuple(_MARKS[v] if isinstance(v, int) else v[0] for v in values)
+    def of(cls, deferred: Deferred, outer: frozenset[str]) -> Condition:
+        """Write a condition on columns."""
+        predicate = _predicate(deferred)
+        reads = sorted(set(_reads(predicate)))
         return cls(
-            start,
-            end,
-            key,
-            rounds,
-            read,
-            {
-                at: Event(kind, attributes, time, stream)
-                for at, kind, stream, time, attributes in events
-            },
+            deferred,
+            _placed(predicate),
+            tuple(each for each in reads if each.variable not in outer),
+            tuple(each for each in reads if each.variable in outer),
+            variables_of(predicate) & outer,
+            _sides(predicate, outer),
         )
 
 
-class Equality(NamedTuple):
-    """f(ψ) = g(φ)."""
+def is_equality(deferred: Deferred, outer: frozenset[str]) -> bool:
+    """Tell whether a condition is written f(ψ) = g(φ)."""
+    return Condition.of(deferred, outer).is_equality
 
-    number: int
-    """Of the condition."""
-    inner: Expression
-    outer: Expression
+
+def _predicate(deferred: Deferred) -> Expression:
+    """Write a condition as a predicate on one event of each variable."""
+    match deferred.condition:
+        case Relation(predicate=predicate):
+            return predicate
+        case Each(variable=name, predicate=predicate):
+            return _of_variable(predicate, name)
+        case Trend(variable=name, path=path):
+            # A variable of φ has one event, of which a trend asks that there is a value.
+            null = Operation("is_null", (Attribute(path, Type.UNKNOWN, name),), Type.BOOLEAN)
+            return Operation("not", (null,), Type.BOOLEAN)
+        case other:
+            raise AssertionError(f"right of UNLESS there is no {other}")
+
+
+def _mapped(
+    expression: Expression, change: Callable[[Attribute | EventType], Expression]
+) -> Expression:
+    """Put something else for what an expression reads of events."""
+    match expression:
+        case Attribute() | EventType():
+            return change(expression)
+        case Operation(arguments=arguments):
+            changed = tuple(_mapped(each, change) for each in arguments)
+            return replace(expression, arguments=changed)
+        case OneOf(operand=operand):
+            return replace(expression, operand=_mapped(operand, change))
+        case _:
+            return expression
+
+
+def _of_variable(expression: Expression, name: str) -> Expression:
+    return _mapped(expression, lambda each: replace(each, variable=name))
+
+
+def _read(each: Attribute | EventType) -> Read:
+    assert each.variable is not None
+    return Read(each.variable, () if isinstance(each, EventType) else each.path)
+
+
+def _reads(expression: Expression) -> Iterator[Read]:
+    for each in subexpressions(expression):
+        if isinstance(each, Attribute | EventType):
+            yield _read(each)
+
+
+def _placed(expression: Expression) -> Expression:
+    """Let an expression read columns that are named by variable and attribute."""
+    return _mapped(expression, lambda each: Attribute((_read(each).name,), each.type))
+
+
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _sides(
+    predicate: Expression, outer: frozenset[str]
+) -> tuple[Expression, str, Expression] | None:
+    """Write a condition as f(ψ) op g(φ), on columns; None: it is another."""
+    match predicate:
+        case Operation(name=sign, arguments=(left, right)) if sign in _MIRRORED:
+            ways = ((left, sign, right), (right, _MIRRORED[sign], left))
+        case _:
+            return None
+    for inner, way, other in ways:
+        mine, theirs = variables_of(inner), variables_of(other)
+        if mine and theirs and mine.isdisjoint(outer) and theirs <= outer:
+            return _placed(inner), way, _placed(other)
+    return None
+
+
+def columns_of(stream: Stream, reads: Iterable[Read], positions: Positions) -> pa.Table:
+    """Return what is read of chosen events."""
+    found: dict[str, pa.ChunkedArray] = {}
+    for each in reads:
+        column = column_at(stream.table, each.path) if each.path else stream.types
+        column = column.take(pa.array(stream.rows_at(positions[each.variable])))
+        if pa.types.is_struct(column.type):
+            column = pa.chunked_array([pa.nulls(len(column))])
+        elif pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        found[each.name] = column
+    return pa.table(found)
+
+
+def batch_of(table: pa.Table, tally: Tally) -> Batch:
+    """Return rows of columns for predicates; the types of events are columns here too."""
+    return Batch(table, pa.chunked_array([pa.nulls(table.num_rows, pa.string())]), tally)
+
+
+@dataclass(slots=True)
+class Codes:
+    """Numbers for the values that ψ has."""
+
+    numbers: dict[Value, int] = field(default_factory=dict)
+
+    def of(self, table: pa.Table, expression: Expression, tally: Tally, *, new: bool) -> np.ndarray:
+        """Return the codes of an expression's values; unless they are new ones, UNKNOWN."""
+        vector: Numbers | Strings | None = None
+        try:
+            vector = batch_of(table, tally).compute(expression)
+        except UnsupportedError:
+            plain = _one_by_one(table, expression, tally)
+            places: dict[Any, int] = {}
+            each = [places.setdefault(_hashable(value), len(places)) for value in plain]
+            return self._numbered(list(places), new)[np.array(each, np.int64)]
+        if isinstance(vector, Strings):
+            used, rows = np.unique(vector.codes, return_inverse=True)
+            return self._numbered(vector.distinct.take(pa.array(used)).to_pylist(), new)[rows]
+        used, rows = np.unique(vector.values, return_inverse=True)
+        codes = self._numbered(used.tolist(), new)[rows]
+        return codes if vector.valid is None else np.where(vector.valid, codes, NEVER)
+
+    def _numbered(self, values: list[Value], new: bool) -> np.ndarray:
+        numbers = self.numbers
+        codes = np.empty(len(values), np.int64)
+        for place, value in enumerate(values):
+            if value is None:
+                codes[place] = NEVER
+            elif new:
+                codes[place] = numbers.setdefault(value, len(numbers))
+            else:
+                codes[place] = numbers.get(value, UNKNOWN)
+        return codes
+
+
+def _one_by_one(table: pa.Table, expression: Expression, tally: Tally) -> list[Any]:
+    columns = {name: python_values(table.column(name)) for name in table.column_names}
+
+    def value(row: int) -> Value:
+        def lookup(each: Attribute | EventType) -> Value:
+            assert isinstance(each, Attribute)
+            found: Value = columns[each.path[0]][row]
+            return found
+
+        return evaluate(expression, lookup, tally)
+
+    return [value(row) for row in range(table.num_rows)]
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+class Choices(NamedTuple):
+    """Events of ψ that a condition has to hold for."""
+
+    owner: np.ndarray
+    """The number of the match, which increases."""
+    columns: pa.Table
+    """What the condition reads of them, a row for each choice."""
+
+    def taken(self, matches: np.ndarray, count: int) -> Choices:
+        """Choose some matches of so many, in order."""
+        number = np.full(count, -1, np.int64)
+        number[matches] = np.arange(len(matches))
+        rows = np.flatnonzero(number[self.owner] >= 0)
+        return Choices(number[self.owner[rows]], _rows(self.columns, rows))
+
+
+def _rows(table: pa.Table, rows: np.ndarray) -> pa.Table:
+    return table.take(pa.array(rows)) if table.num_columns else table
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,226 +268,92 @@ class Correlation:
     conditions: tuple[Deferred, ...]
     outer: frozenset[str]
     tally: Tally = field(default_factory=Tally)
-    equalities: tuple[Equality, ...] = field(init=False)
-    others: tuple[int, ...] = field(init=False)
-    """The numbers of the conditions that are no equalities."""
+    equalities: tuple[Condition, ...] = field(init=False)
+    others: tuple[Condition, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        every = [equality(each, self.outer) for each in self.conditions]
-        equalities = [
-            Equality(number, *sides) for number, sides in enumerate(every) if sides is not None
-        ]
-        object.__setattr__(self, "equalities", tuple(equalities))
-        others = tuple(number for number, sides in enumerate(every) if sides is None)
-        object.__setattr__(self, "others", others)
+        every = [Condition.of(each, self.outer) for each in self.conditions]
+        object.__setattr__(self, "equalities", tuple(c for c in every if c.is_equality))
+        object.__setattr__(self, "others", tuple(c for c in every if not c.is_equality))
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns that the conditions read, on either side."""
-        every = (paths_of(read) for each in self.conditions for read in each.expressions())
-        return frozenset(path[0] for paths in every for path in paths)
-
-    def rounds(self, labels: Sequence[tuple[int, int]]) -> tuple[tuple[Bound, ...], ...]:
-        """Return what each condition is about, given the labels of a match of ψ."""
-        return tuple(
-            tuple(round.bound for round in each.rounds(labels)) for each in self.conditions
-        )
-
-    def happening(
-        self,
-        start: int,
-        end: int,
-        key: int,
-        rounds: tuple[tuple[Bound, ...], ...],
-        events: Callable[[int], Event],
-    ) -> Happening:
-        """Work out what the conditions ask of a match of ψ."""
-        values = tuple(
-            self._value(each.inner, rounds[each.number], events) for each in self.equalities
-        )
-        looked_at = {
-            position for number in self.others for bound in rounds[number] for _, position in bound
-        }
-        return Happening(
-            start, end, key, rounds, values, {position: events(position) for position in looked_at}
-        )
-
-    def _value(
-        self, expression: Expression, rounds: Iterable[Bound], events: Callable[[int], Event]
-    ) -> Any:
-        """Return the one value of an expression on all choices of events."""
-        found: set[Value] = set()
-        if isinstance(expression, Attribute):
-            found = {events(at).value(expression.path) for bound in rounds for _, at in bound}
-            rounds = ()
-        for bound in rounds:
-            by_name: dict[str, list[Event]] = {name: [] for name in variables_of(expression)}
-            for name, position in bound:
-                by_name[name].append(events(position))
-            found.update(self._values(expression, by_name))
-        if not found:
-            return ANY
-        return _NEVER if len(found) > 1 or None in found else found.pop()
-
-    def _values(self, expression: Expression, events: Events) -> Iterator[Value]:
-        names = list(events)
-        for choice in product(*events.values()):
-            chosen = dict(zip(names, choice, strict=True))
-
-            def lookup(name: Attribute | EventType, chosen: Mapping[Any, Event] = chosen) -> Value:
-                event = chosen[name.variable]
-                return event.type if isinstance(name, EventType) else event.value(name.path)
-
-            yield evaluate(expression, lookup, self.tally)
-
-    def wanted(self, outer: Events) -> tuple[Any, ...]:
-        """Return the values that the events of φ have for the equalities."""
-        found: list[Any] = []
+    def read(
+        self, listing: Listing, labels: list[int], stream: Stream, codes: Codes
+    ) -> tuple[list[np.ndarray], list[Choices]]:
+        """Work out what the conditions ask of matches of ψ: codes of equalities, and choices."""
+        count = len(listing.start)
+        coded: list[np.ndarray] = []
         for each in self.equalities:
-            if isinstance(each.outer, Attribute):
-                of, path = outer[each.outer.variable or ""], each.outer.path
-                values = [event.value(path) for event in of]
-            else:
-                events = {name: outer[name] for name in variables_of(each.outer)}
-                values = list(self._values(each.outer, events))
-            found.append(ANY if not values else _NEVER if values[0] is None else values[0])
-        return tuple(found)
+            owner, positions = _chosen(each.deferred, listing, labels)
+            table = columns_of(stream, each.inner, positions)
+            assert each.sides is not None
+            found = codes.of(table, each.sides[0], self.tally, new=True)
+            coded.append(_one_value(owner, found, count))
+        chosen: list[Choices] = []
+        for each in self.others:
+            owner, positions = _chosen(each.deferred, listing, labels)
+            chosen.append(Choices(owner, columns_of(stream, each.inner, positions)))
+        return coded, chosen
 
-    def satisfied(self, happening: Happening, outer: Events) -> bool:
-        """Tell whether a match of ψ satisfies the conditions that are no equalities."""
-        stream: Any = happening.events
-        reference = Reference(stream, self.tally, outer=outer)
-        for number in self.others:
-            condition = self.conditions[number].condition
-            for bound in happening.rounds[number]:
-                c = ComplexEvent(happening.start, happening.end, bound)
-                if bound and not reference.satisfies(c, condition):
-                    return False
-        return True
+    def holds(self, each: Condition, mine: pa.Table, theirs: pa.Table) -> np.ndarray:
+        """Tell for which rows, of ψ and of φ, a condition holds."""
+        every = dict(zip(mine.column_names, mine.columns, strict=True))
+        every |= dict(zip(theirs.column_names, theirs.columns, strict=True))
+        return batch_of(pa.table(every), self.tally).holds(each.predicate)
 
 
-def equality(deferred: Deferred, outer: frozenset[str]) -> tuple[Expression, Expression] | None:
-    """Write a condition as f(ψ) = g(φ); None: it is another."""
-    match deferred.condition:
-        case Relation(predicate=Operation(name="=", arguments=(left, right))):
-            sides = (left, right)
-        case _:
+def compared(sign: str, left: Numbers, right: Numbers) -> Callable[..., np.ndarray] | None:
+    """Return what compares rows of two vectors; None: not without loss."""
+    for a, b in ((left.values, right.values), (right.values, left.values)):
+        mixed = a.dtype == np.int64 and b.dtype == np.float64
+        if mixed and max(int(a.max(initial=0)), -int(a.min(initial=0))) > _EXACT:
             return None
-    for inner, other in (sides, sides[::-1]):
-        mine, theirs = variables_of(inner), variables_of(other)
-        if mine and theirs and mine.isdisjoint(outer) and theirs <= outer:
-            return inner, other
-    return None
+
+    def compare(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        truth: np.ndarray = COMPARISONS[sign](left.values[mine], right.values[theirs])
+        if left.valid is not None:
+            truth = truth & left.valid[mine]
+        if right.valid is not None:
+            truth = truth & right.valid[theirs]
+        return truth
+
+    return compare
 
 
-@dataclass(slots=True)
-class _Ends:
-    """Matches of ψ with one value, in the order of their ends."""
-
-    ends: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    """Where all conditions are equalities, both increase: what starts no later is left out."""
-    happenings: list[Happening] = field(default_factory=list)
-
-    def add(self, happening: Happening, latest_only: bool) -> None:
-        start, end = happening.start, happening.end
-        if latest_only:
-            if self.starts and self.starts[-1] >= start:
-                return
-            if self.ends and self.ends[-1] == end:
-                self.starts[-1] = start
-                return
-        else:
-            self.happenings.append(happening)
-        self.ends.append(end)
-        self.starts.append(start)
+def marked(labels: list[int], bit: int) -> np.ndarray:
+    """Tell which labels have a bit."""
+    return np.array([bool(label & bit) for label in labels], bool)
 
 
-@dataclass(slots=True)
-class _Index:
-    """Matches of ψ by key and by the values of the equalities that are asked for."""
-
-    asked: tuple[bool, ...]
-    latest_only: bool
-    by_value: dict[tuple[int, tuple[Any, ...]], _Ends] = field(default_factory=dict)
-    free: set[tuple[bool, ...]] = field(default_factory=set)
-    """Which of the equalities hold for whatever φ has, as they come with matches of ψ."""
-    taken: int = 0
-
-    def take(self, happenings: list[Happening]) -> None:
-        """Take in what came since."""
-        if self.taken == len(happenings):
-            return
-        for happening in happenings[self.taken :]:
-            pairs = zip(happening.values, self.asked, strict=True)
-            values = tuple(value if asked else ANY for value, asked in pairs)
-            if _NEVER not in values:
-                self.free.add(tuple(value is ANY for value in values))
-                ends = self.by_value.setdefault((happening.key, values), _Ends())
-                ends.add(happening, self.latest_only)
-        self.taken = len(happenings)
-
-    def candidates(self, key: int, wanted: tuple[Any, ...]) -> Iterator[_Ends]:
-        """Give the matches of ψ with the wanted values, or with none of their own."""
-        for free in self.free:
-            pairs = zip(wanted, free, strict=True)
-            values = tuple(ANY if open_ else value for value, open_ in pairs)
-            found = self.by_value.get((key, values))
-            if found is not None:
-                yield found
+def _chosen(
+    deferred: Deferred, listing: Listing, labels: list[int]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return all choices of events for the variables of ψ, and whose they are."""
+    if len(deferred.bits) == 1:
+        ((name, bit),) = deferred.bits
+        places = np.flatnonzero(marked(labels, bit)[listing.label])
+        owner = np.searchsorted(listing.offset, places, side="right") - 1
+        return owner.astype(np.int64), {name: listing.position[places].astype(np.int64)}
+    names = [name for name, _ in deferred.bits]
+    owners: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    offsets, positions = listing.offset.tolist(), listing.position.tolist()
+    bits = [labels[number] for number in listing.label.tolist()]
+    for match, (begin, end) in enumerate(pairwise(offsets)):
+        word = list(zip(positions[begin:end], bits[begin:end], strict=True))
+        for round_ in deferred.rounds(word):
+            own = ([at for variable, at in round_.bound if variable == name] for name in names)
+            choices = list(product(*own))
+            owners += [match] * len(choices)
+            rows += choices
+    table = np.array(rows, np.int64).reshape(-1, len(names))
+    chosen = {name: table[:, place] for place, name in enumerate(names)}
+    return np.array(owners, np.int64), chosen
 
 
-@dataclass(slots=True)
-class Happened:
-    """The matches of ψ so far, in the order of their ends.
-
-    What is added later ends later, so whoever asks about earlier ends may go on to do so. To
-    forget what is old makes a new value.
-    """
-
-    correlation: Correlation
-    happenings: list[Happening] = field(default_factory=list)
-    _indexes: dict[tuple[bool, ...], _Index] = field(default_factory=dict)
-    """By which equalities are asked for: all, where all their variables are bound."""
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns of events of φ that are looked at."""
-        return self.correlation.columns
-
-    def add(
-        self,
-        start: int,
-        end: int,
-        key: int,
-        rounds: tuple[tuple[Bound, ...], ...],
-        events: Callable[[int], Event],
-    ) -> None:
-        """Note a match of ψ; its end is none before that of the last."""
-        self.happenings.append(self.correlation.happening(start, end, key, rounds, events))
-
-    def since(self, position: int) -> Happened:
-        """Return the matches that start at a position or later."""
-        kept = [each for each in self.happenings if each.start >= position]
-        return Happened(self.correlation, kept)
-
-    def inside(self, key: int, first: int, last: int, outer: Events) -> bool:
-        """Tell whether a match of ψ in an interval satisfies the conditions with these events."""
-        wanted = self.correlation.wanted(outer)
-        asked = tuple(value is not ANY for value in wanted)
-        latest_only = not self.correlation.others
-        index = self._indexes.get(asked)
-        if index is None:
-            index = self._indexes[asked] = _Index(asked, latest_only)
-        index.take(self.happenings)
-        for found in index.candidates(key, wanted):
-            ended = bisect_right(found.ends, last)
-            if latest_only:
-                if ended and found.starts[ended - 1] >= first:
-                    return True
-                continue
-            for place in range(bisect_left(found.ends, first), ended):
-                happening = found.happenings[place]
-                if happening.start >= first and self.correlation.satisfied(happening, outer):
-                    return True
-        return False
+def _one_value(owner: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
+    """Return the one code of each match: ANY where it has none, NEVER where it has several."""
+    least = np.full(count, np.iinfo(np.int64).max)
+    most = np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(least, owner, codes)
+    np.maximum.at(most, owner, codes)
+    return np.where(least > most, ANY, np.where(least < most, NEVER, least))

@@ -10,7 +10,7 @@ from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.engine.as_partition import equal_attribute
 from ensue.engine.chain import asks_neighbours, take_off
-from ensue.engine.correlation import equality
+from ensue.engine.correlation import is_equality
 from ensue.engine.explain_totals import ON_GRAPH, aggregates, listing_cost, why_listed
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
@@ -151,7 +151,7 @@ def _ways(compiled: Compiled) -> dict[str, str]:
         absent = compiled.absent[interval.absent]
         outer = frozenset(name for name, _ in interval.outer)
         ways |= _ways(absent) | {
-            each.condition.text: _IN_INTERVAL if equality(each, outer) is None else _BY_VALUE
+            each.condition.text: _BY_VALUE if is_equality(each, outer) else _IN_INTERVAL
             for each in absent.plan.correlated
         }
     return ways

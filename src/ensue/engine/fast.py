@@ -17,8 +17,9 @@ from ensue.engine.absence import Absence, CorrelatedAbsence
 from ensue.engine.aggregating import Aggregating, type_of
 from ensue.engine.block import below, part
 from ensue.engine.chain import adds_only
-from ensue.engine.correlation import Correlation, Happened
+from ensue.engine.correlation import Correlation
 from ensue.engine.findings import Enumerated, Findings
+from ensue.engine.happened import Happened
 from ensue.engine.keys import Keys
 from ensue.engine.reading import read_clocks, read_keys, read_streams, unread
 from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
@@ -121,14 +122,17 @@ class Fast:
     def _columnar(self) -> bool:
         """Whether what is left to do on enumeration is done on columns."""
         refinement = self.refinement
-        return refinement is not None and refinement.columnar and not self.compiled.hides
+        if refinement is None or not refinement.columnar:
+            return False
+        return bool(refinement.intervals) or not self.compiled.hides
 
     @property
     def _refines(self) -> bool:
         """Whether a match of the automaton may be none in the end."""
         if self.refinement is None:
             return False
-        return not (self._columnar and adds_only(self.refinement.operators))
+        adds = self._columnar and adds_only(self.refinement.operators)
+        return not adds or bool(self.refinement.intervals)
 
     @property
     def _consumes_late(self) -> bool:
@@ -231,12 +235,22 @@ class Fast:
         listed.most = self.most_listed
         if self.refinement is None:
             return listed
+        barriers = tuple(each.barriers for each in self.absences)
         if self._columnar:
             refinement = self.refinement
             operators, limit, limits = refinement.operators, refinement.limit, refinement.limits
             kinds = type_of(self.bound)
-            return Aggregating(listed, operators, limit, kinds, self.tally, limits=limits)
-        barriers = tuple(each.barriers for each in self.absences)
+            return Aggregating(
+                listed,
+                operators,
+                limit,
+                kinds,
+                self.tally,
+                limits=limits,
+                intervals=refinement.intervals,
+                barriers=barriers,
+                merges=self.compiled.hides,
+            )
         refined = Refined(listed, self.refinement, self.tally, self._consumed, barriers)
         if self._consumes_late and listed:
             self._newest = refined
@@ -340,7 +354,15 @@ def _checks(compiled: Compiled) -> Refinement | None:
     plan = compiled.plan
     if not (plan.deferred or plan.intervals):
         return None
-    return Refinement((), False, 1, tuple(plan.deferred), tuple(plan.intervals), tuple(plan.makers))
+    return Refinement(
+        (),
+        False,
+        1,
+        tuple(plan.deferred),
+        tuple(plan.intervals),
+        tuple(plan.makers),
+        by_word=True,
+    )
 
 
 def consumption(bound: BoundQuery) -> str:

@@ -179,6 +179,8 @@ class Enumerated:
     """The bits of each label number."""
     bounds: Callable[[Segment], Bounds] | None = None
     """What totals of the paths of a segment must stay within, to be worth listing."""
+    keeps: Callable[[Listing], np.ndarray] | None = None
+    """Tells which matches of a listing are any."""
     most: int | None = None
     """How many matches of one event may be listed; None: as many as there are."""
     _count: int | None = field(default=None, init=False)
@@ -219,7 +221,7 @@ class Enumerated:
 
     def words(self) -> Iterator[Word]:
         """Give the matches with the labels of their events, bit by bit."""
-        for listing in self._listings():
+        for listing in self.listings():
             offsets = listing.offset.tolist()
             places, labels = listing.position.tolist(), listing.label.tolist()
             bits = [
@@ -234,10 +236,10 @@ class Enumerated:
             tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
             for label in self.labels
         ]
-        for listing in self._listings():
+        for listing in self.listings():
             yield from _found(listing, names)
 
-    def _listings(self) -> Iterator[Listing]:
+    def listings(self) -> Iterator[Listing]:
         """List all matches; then, unless some are left out, it is known how many there are."""
         count = 0
         ended, listed = -1, 0
@@ -251,8 +253,8 @@ class Enumerated:
                     counts[0] += listed if ends[0] == ended else 0
                     ended, listed = int(ends[-1]), int(counts[-1])
                     self._check(ends, counts, self.most)
-                yield listing
-        if self.bounds is None:
+                yield listing if self.keeps is None else listing.taken(self.keeps(listing))
+        if self.bounds is None and self.keeps is None:
             self._count = count
 
     def _check(self, ends: np.ndarray, counts: np.ndarray, most: int) -> None:
@@ -276,7 +278,7 @@ class Enumerated:
             ]
             for label in self.labels
         ]
-        for listing in self._listings():
+        for listing in self.listings():
             split = listing.by_variable(members, len(variables))
             bound = {
                 name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))

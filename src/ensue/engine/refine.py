@@ -9,11 +9,10 @@ filters on them, unless they are worked out on columns (see aggregating.py).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ensue.automata.registers import Deferred, Interval, Maker, Round
 from ensue.engine.aggregating import is_columnar
 from ensue.engine.chain import Operator, filters, read_columns
 from ensue.engine.findings import UNKNOWN, Columns, Enumerated, Listed, Word
+from ensue.engine.intervals import Barrier, Undisturbed
 from ensue.engine.pruning import Limit, bounds_of
 from ensue.engine.stream import Stream
 from ensue.engine.values import to_events
@@ -45,44 +45,6 @@ _BLOCK = 1024
 """So many rows are made events at once."""
 
 
-class Stretch(NamedTuple):
-    """The latest start of a match of ψ that has ended by each of some events."""
-
-    first: int
-    latest: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class Barriers:
-    """What is known, of a ψ that must not happen, at the events that matches may refer to."""
-
-    stretches: tuple[Stretch, ...]
-
-    columns: frozenset[str] = frozenset()
-    """The columns of events of φ that are looked at: none."""
-
-    def latest(self, position: int) -> int:
-        """Return the latest start of a match of ψ that has ended by an event."""
-        place = bisect_right(self.stretches, position, key=lambda each: each.first) - 1
-        stretch = self.stretches[place]
-        return int(stretch.latest[position - stretch.first])
-
-    def inside(self, key: int, first: int, last: int, outer: Mapping[str, list[Event]]) -> bool:
-        """Tell whether a match of ψ lies in an interval; here no condition names `outer`."""
-        return self.latest(last) >= first
-
-
-class Barrier(Protocol):
-    """Matches of a ψ that must not happen."""
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns of events of φ that are looked at."""
-
-    def inside(self, key: int, first: int, last: int, outer: Mapping[str, list[Event]]) -> bool:
-        """Tell whether one lies in an interval and satisfies its conditions with events of φ."""
-
-
 @dataclass(frozen=True, slots=True)
 class Refinement:
     """Operators at the top of a formula, innermost first, and what comes before and after."""
@@ -102,6 +64,8 @@ class Refinement:
     """What aggregates must stay within for a match to be worth listing."""
     consume: str = "NONE"
     """What a completing event consumes, where that is not known before."""
+    by_word: bool = False
+    """Whether somebody looks at the labels of the matches that pass."""
     adjoined: int = 0
     """The bit of events whose predecessor in the (sub)stream is bound too."""
 
@@ -113,8 +77,9 @@ class Refinement:
     @property
     def columnar(self) -> bool:
         """Whether all of it can be done on columns of matches."""
-        plain = not (self.positions_only or self.deferred or self.intervals or self.makers)
-        return plain and self.consume == "NONE" and is_columnar(self.operators)
+        plain = not (self.positions_only or self.deferred or self.makers or self.by_word)
+        checks = bool(self.intervals) and not self.operators
+        return plain and self.consume == "NONE" and (checks or is_columnar(self.operators))
 
     def apply(
         self, matches: set[ComplexEvent], reference: Reference, neighbours: Neighbours
@@ -284,8 +249,6 @@ class Refined:
 
     def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
         """Return the match that a run has read, with the events computed inside; None: none."""
-        if not self._undisturbed(word, reference):
-            return None
         refinement = self.refinement
         made: list[list[tuple[str, Computed]]] = []
 
@@ -323,34 +286,23 @@ class Refined:
         return {(last, at) for (last, _), (at, label) in pairwise(word.labels) if label & adjoined}
 
     def _reference(self) -> Reference:
-        """Return what evaluates conditions and aggregates on the events of the matches."""
+        """Return what evaluates conditions and aggregates on the events of the matches.
+
+        From here on only matches are listed that nothing happened in that must not.
+        """
         refinement = self.refinement
+        if refinement.intervals:
+            labels = self.found.labels
+            self.found.keeps = Undisturbed(refinement.intervals, self.barriers, labels, self._view)
         every = (paths_of(read) for each in refinement.deferred for read in each.expressions())
         operators = (*refinement.operators, *(each.formula for each in refinement.makers))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)
-        read = read.union(*(each.columns for each in self.barriers))
         rows: Any = Rows(self._view, frozenset(read))
         return Reference(rows, self.tally)
 
     def _view(self) -> Stream:
         assert self.events is not None, "matches are looked at before their events are kept"
         return self.events()
-
-    def _undisturbed(self, word: Word, reference: Reference) -> bool:
-        """Tell whether nothing happened inside the intervals of a match that must not."""
-        for begin, end, absent, outer in self.refinement.intervals:
-            first = word.start
-            events: dict[str, list[Event]] = {name: [] for name, _ in outer}
-            for position, label in word.labels:
-                if label & begin:
-                    first = position
-                    events = {name: [] for name, _ in outer}
-                for name, bit in outer:
-                    if label & bit:
-                        events[name].append(reference.stream[position])
-                if label & end and self.barriers[absent].inside(word.key, first, position, events):
-                    return False
-        return True
 
     def columns(self, variables: list[str]) -> Iterator[Columns]:
         found = iter(self)

@@ -164,7 +164,7 @@ class Batch:
                 return self._is_null(self.compute(argument))
             case Operation(name="coalesce", arguments=arguments, type=kind):
                 return self._coalesce(arguments, kind)
-            case Operation(name=name, arguments=arguments) if name in _COMPARISONS:
+            case Operation(name=name, arguments=arguments) if name in COMPARISONS:
                 return self._compared(name, *arguments)
             case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):
                 return self._matched(name, operand, pattern)
@@ -221,7 +221,7 @@ class Batch:
             return self._compared_strings(name, left, right)
         a, b = self._numbers(left), self._numbers(right)
         _refuse_inexact(a.values, b.values)
-        return Numbers(_COMPARISONS[name](a.values, b.values), _both(a.valid, b.valid))
+        return Numbers(COMPARISONS[name](a.values, b.values), _both(a.valid, b.valid))
 
     def _compared_strings(self, name: str, left: Expression, right: Expression) -> Numbers:
         if isinstance(left, Constant):
@@ -356,7 +356,7 @@ def _among(values: np.ndarray, wanted: frozenset[Value]) -> np.ndarray:
     return np.isin(values, exact)
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,

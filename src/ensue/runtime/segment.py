@@ -51,6 +51,24 @@ class Listing:
     alike: bool
     """Whether all have the same labels, as those of a sequence."""
 
+    def taken(self, kept: np.ndarray) -> Listing:
+        """Choose some matches."""
+        if kept.all():
+            return self
+        lengths = np.diff(self.offset)
+        events = np.repeat(kept, lengths)
+        offset = np.zeros(int(np.count_nonzero(kept)) + 1, self.offset.dtype)
+        np.cumsum(lengths[kept], out=offset[1:])
+        return Listing(
+            self.start[kept],
+            self.end[kept],
+            offset,
+            self.position[events],
+            self.label[events],
+            self.key[kept],
+            self.alike and len(offset) > 1,
+        )
+
     def by_variable(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
         """Return, for every variable, offsets and positions of its events, match by match.
 
