@@ -489,6 +489,7 @@ def any_expressions() -> st.SearchStrategy[tree.Expression]:
             st.builds(tree.Logical, st.sampled_from(("AND", "OR")), chain),
             st.builds(tree.Membership, inner, several, st.booleans()),
             st.builds(tree.Membership, inner, st.just(tree.Parameter("p")), st.booleans()),
+            st.builds(tree.Membership, inner, path, st.booleans()),
             st.builds(tree.Range, inner, inner, inner, st.booleans()),
             st.builds(tree.Match, st.sampled_from(("LIKE", "RLIKE")), inner, inner, st.booleans()),
             st.builds(tree.IsNull, inner, st.booleans()),

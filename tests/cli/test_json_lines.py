@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import ensue as library
 from ensue.io import jsonl
@@ -87,6 +89,82 @@ def test_an_event_with_a_list_is_one_event() -> None:
     assert session.push({"type": "A", "tags": ["x", "y"]}).count == 1
     with pytest.raises(library.EventError, match="the stream 'T' is not among the streams"):
         session.push({"T": [{"type": "A"}]})
+
+
+# Lists that the query uses
+
+LISTS = [["x", "y"], [], None, ["y", None], ["x", None], ["z"]]
+
+
+@pytest.mark.parametrize("size", [1 << 20, 30])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("'x' IN tags", [0, 4]),
+        ("'x' NOT IN tags", [1, 5]),
+        ("$value IN tags", [0, 3]),
+        ("k IN tags", [0, 4]),
+        ("contains(tags, 'x')", [0, 4]),
+        ("NOT contains(tags, 'x')", [1, 5]),
+        ("length(tags) = 2", [0, 3, 4]),
+        ("tags IS NULL", [2]),
+    ],
+)
+def test_lists_are_values(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, condition: str, expected: list[int], size: int
+) -> None:
+    monkeypatch.setattr(jsonl, "_BLOCK", size)
+    rows = [{"type": "A", "k": "x", "tags": each} for each in LISTS]
+    write(folder, *rows)
+    query = f"SELECT * FROM S WHERE A AS a FILTER a[{condition}]"
+    given: dict[str, Any] = {"params": {"value": "y"}} if "$" in query else {}
+    found = objects(query, "e.jsonl", *(("--param", "value=y") if given else ()))
+    assert [each["start"] for each in found] == expected
+    table = pa.Table.from_pylist(rows)
+    parquet.write_table(table, folder / "e.parquet")
+    for events in (rows, table, folder / "e.jsonl", folder / "e.parquet"):
+        matches = library.run(query, events, **given)
+        assert [match.start for match in matches] == expected
+    session = library.compile(query, **given).open()
+    assert [at for at, row in enumerate(rows) if session.push(row).count] == expected
+
+
+def test_lists_of_integers_become_lists_of_doubles(folder: Path) -> None:
+    rows = [{"type": "A", "v": each} for each in (None, [], [1, 2], [50.5], [2])]
+    query = "SELECT * FROM S WHERE A AS a FILTER a[50.5 IN v OR 2 IN v]"
+    write(folder, *rows)
+    assert [each["start"] for each in objects(query, "e.jsonl")] == [2, 3, 4]
+    session = library.compile(query).open()
+    assert [session.push(row).count for row in rows] == [0, 0, 1, 1, 1]
+    with pytest.raises(library.EventError, match=r"type list<string>, but .* list<double> since"):
+        session.push({"type": "A", "v": ["x"]})
+
+
+@pytest.mark.parametrize("value", ["text", ["x"]], ids=str)
+@pytest.mark.parametrize("condition", ["v > 5", "v + 1 > 2", "abs(v) > 1"])
+def test_what_comes_too_late_to_be_checked_is_told_in_a_sentence(
+    condition: str, value: object
+) -> None:
+    session = library.compile(f"SELECT * FROM S WHERE A AS a FILTER a[{condition}]").open()
+    session.push({"type": "A"})
+    with pytest.raises(library.EventError, match=r"does not go with .* \(of 'v'\)"):
+        session.push({"type": "A", "v": value})
+
+
+def test_a_list_is_no_value_to_compare(folder: Path) -> None:
+    write(folder, {"type": "A", "tags": ["x"]})
+    outcome = ensue("run", "SELECT * FROM S WHERE A AS a FILTER a[tags = 'x']", "e.jsonl")
+    assert outcome.code == 1
+    assert "a list of strings is compared with a string" in outcome.stderr
+
+
+def test_a_schema_may_declare_lists(folder: Path) -> None:
+    write(folder, {"type": "A", "tags": []}, {"type": "A", "tags": ["x"]})
+    (folder / "s.json").write_text('{"tags": "list<string>"}')
+    query = "SELECT * FROM S WHERE A AS a FILTER a['x' IN tags]"
+    assert len(objects(query, "e.jsonl", "--schema", "s.json")) == 1
+    outcome = ensue("run", query.replace("'x'", "5"), "e.jsonl", "--schema", "s.json")
+    assert "an int is looked up in a list of strings" in outcome.stderr
 
 
 # Times

@@ -204,6 +204,7 @@ TRADES = pa.table(
         "ts": pa.array([datetime(2026, 1, 31, 9, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC")),
         "halted": [False, True],
         "process": [{"name": "sh", "pid": 1}, {"name": "sh", "pid": 2}],
+        "tags": [["tech"], ["tech", "us"]],
     }
 )
 GIVEN = {"symbol": "MSFT", "list": ["MSFT", "IBM"], "odd": object()}

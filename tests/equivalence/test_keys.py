@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,8 @@ PATTERNS = (
     "START(ANY AS x) PARTITION BY {}",
     "(A : ANY AS x) PARTITION BY {} WITHIN 1 EVENTS CONSUME BY PARTITION",
 )
-KINDS = [*(name for name in COLUMNS if name != "n"), "n.x", "n.y.z", "n.y.d", "type"]
+PLAIN = (name for name, (kind, _) in COLUMNS.items() if not pa.types.is_nested(kind))
+KINDS = [*PLAIN, "n.x", "n.y.z", "n.y.d", "type"]
 
 
 def found(query: ensue.Query, events: object, **how: Any) -> Counter[str]:

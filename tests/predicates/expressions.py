@@ -59,6 +59,13 @@ def _scaled(seconds: st.SearchStrategy[int], unit: int) -> st.SearchStrategy[int
     return st.builds(lambda whole, rest: whole * unit + rest, seconds, st.integers(0, unit - 1))
 
 
+_SMALL = st.none() | st.integers(-9, 9)
+
+
+def _several(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.one_of(values, values, st.none()), max_size=3)
+
+
 NESTED = pa.struct(
     [
         ("x", pa.int64()),
@@ -99,6 +106,17 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
             }
         ),
     ),
+    "strings": (pa.list_(pa.string()), _several(_STRINGS)),
+    "encoded": (pa.list_(pa.dictionary(pa.int32(), pa.string())), _several(_STRINGS)),
+    "ints": (pa.large_list(pa.int64()), _several(_INTEGERS)),
+    "doubles": (pa.list_(pa.float64()), _several(_DOUBLES)),
+    "pairs": (
+        pa.list_(pa.int16(), 2),
+        st.lists(st.none() | st.integers(-9, 9), min_size=2, max_size=2),
+    ),
+    "flags": (pa.list_(pa.bool_()), _several(_BOOLEANS)),
+    "empty": (pa.list_(pa.null()), _several(st.none())),
+    "moments": (pa.list_(pa.timestamp("s")), _several(_SECONDS)),
     "never": (pa.int64(), st.none()),
     "nothing": (pa.null(), st.none()),
 }
@@ -149,6 +167,9 @@ TIME_LITERALS = _among(
 DURATION_LITERALS = _among("5 MINUTES", "1 DAY 1 HOUR", "0 SECONDS", "1.5 HOURS", "1 NANOSECOND")
 
 
+_LIST_COLUMNS = "strings encoded ints doubles pairs flags empty moments".split()
+
+
 @cache
 def integers(depth: int) -> Text:
     leaves = st.one_of(
@@ -173,6 +194,7 @@ def integers(depth: int) -> Text:
         inner.map(lambda number: f"(-{number})"),
         rounded,
         _call("length", strings(depth - 1)),
+        _call("length", _among(*_LIST_COLUMNS)),
         parts,
         _call("coalesce", inner, inner),
         _call("coalesce", UNKNOWN, inner),
@@ -265,6 +287,14 @@ def _lists(value: Text, literals: Text) -> Text:
     return several.map(lambda choices: f"({', '.join(choices)})")
 
 
+def _members(value: Text, lists: Text) -> Text:
+    """Look for a value in a list that is an attribute."""
+    return st.one_of(
+        st.builds(lambda a, no, b: f"({a} {no}IN {b})", value, _among("", "NOT "), lists),
+        st.builds(lambda a, b: f"contains({b}, {a})", value, lists),
+    )
+
+
 @cache
 def predicates(depth: int) -> Text:
     """What may stand inside X[…], except a lone name."""
@@ -340,6 +370,10 @@ def predicates(depth: int) -> Text:
             string,
             pieces,
         ),
+        _members(strings(1), _among("strings", "encoded", "empty", "absent")),
+        _members(numbers(1), _among("ints", "doubles", "pairs", "empty")),
+        _members(_among("b", "c", "TRUE", "FALSE", "NULL"), _among("flags", "empty")),
+        _members(times(1), _among("moments", "empty")),
         st.builds(
             lambda value, no, choices: f"({value} {no}IN {choices})",
             _among("b", "c"),
@@ -419,6 +453,24 @@ _ON_BOOLEANS = (
     "{0} IN (TRUE)",
     "{0} NOT IN (FALSE, NULL)",
 )
+_ON_LISTS = (
+    *_NULL_TESTS,
+    "length({0}) = 2",
+    "length(coalesce({0}, {0})) > 0",
+    "NULL IN {0}",
+    "NULL NOT IN {0}",
+    "length({0}) > i",
+)
+_ON_LISTS_OF_STRINGS = (*"contains({0},'a') contains({0},s)".split(), "'a' IN {0}", "t NOT IN {0}")
+_ON_LISTS_OF_NUMBERS = (
+    *"contains({0},7) contains({0},0.5)".split(),
+    "7 IN {0}",
+    "9007199254740993 NOT IN {0}",
+    "0.5 NOT IN {0}",
+    "j IN {0}",
+    "d + 1 IN {0}",
+    "m IN {0}",
+)
 _NUMBER_COLUMNS = "i j short unsigned di n.x never d e single m n.y.d absent nothing NULL".split()
 _STRING_COLUMNS = "s t u t8 view n.y.z type absent nothing NULL".split()
 _TIME_COLUMNS = "at_s at_ms at_us at_ns day absent nothing".split()
@@ -431,6 +483,9 @@ SIMPLE: dict[str, list[str]] = {
         ("a time", _TIME_COLUMNS, _ON_TIMES),
         ("a duration", ["lasts", "lasts_us"], _ON_DURATIONS),
         ("a boolean", ["b", "absent", "nothing"], _ON_BOOLEANS),
+        ("a list", _LIST_COLUMNS, _ON_LISTS),
+        ("strings", ["strings", "encoded", "empty", "absent"], _ON_LISTS_OF_STRINGS),
+        ("numbers", ["ints", "doubles", "pairs", "empty", "absent"], _ON_LISTS_OF_NUMBERS),
     )
     for column in columns
 }

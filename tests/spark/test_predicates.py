@@ -115,6 +115,10 @@ def table_of_odd_values(source: random.Random) -> pa.Table:
     def some(values: list[Any]) -> list[Any]:
         return [source.choice([*values, None]) for _ in range(ROWS)]
 
+    def several(values: list[Any]) -> list[Any]:
+        lists = [some(values)[: source.randrange(4)] for _ in range(ROWS)]
+        return [None if source.random() < 0.2 else each for each in lists]
+
     def moments() -> list[Any]:
         start = datetime(1970, 1, 1, tzinfo=UTC)
         return [
@@ -152,6 +156,10 @@ def table_of_odd_values(source: random.Random) -> pa.Table:
         "day": pa.array(days, pa.date32()),
         "m": pa.array(some(DECIMALS), pa.decimal128(20, 3)),
         "n": pa.array(nested, pa.struct([("x", pa.int64()), ("y", inner)])),
+        "strings": pa.array(several(STRINGS), pa.list_(pa.string())),
+        "ints": pa.array(several(INTEGERS), pa.list_(pa.int64())),
+        "doubles": pa.array(several(DOUBLES), pa.list_(pa.float64())),
+        "flags": pa.array(several([True, False]), pa.list_(pa.bool_())),
         "type": pa.array(some(["A", "B", "C"]), pa.string()),
         "row": pa.array(range(ROWS)),
     }

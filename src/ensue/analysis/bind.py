@@ -7,7 +7,7 @@ from typing import Literal
 
 from ensue.analysis import values
 from ensue.analysis.advice import warnings
-from ensue.analysis.binding import Binder
+from ensue.analysis.binding import Binder, report_list
 from ensue.analysis.bound import BoundQuery, Column, Interval, Totals, Window
 from ensue.analysis.context import Clock, Context, listing, nearest
 from ensue.analysis.functions import TOTALS
@@ -95,7 +95,8 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
                         f"unknown type '{each.type.text}'",
                         each.type.text,
                         TYPE_NAMES,
-                        "the types are boolean, int, double, decimal, string, timestamp and date",
+                        "the types are boolean, int, double, decimal, string, timestamp, date, and "
+                        "lists in backquotes, such as `list<string>`",
                     )
                     continue
                 path = each.path.names
@@ -221,7 +222,9 @@ def _attribute_path(path: tree.Path, context: Context) -> AttributePath:
 
 
 def _partition_path(word: tree.Word, context: Context) -> AttributePath:
-    return _column_path(word.text, word.span, context)
+    path = _column_path(word.text, word.span, context)
+    report_list(context.schema.type_of(path, None), word.span, context)
+    return path
 
 
 def _column_path(name: str, span: Span, context: Context) -> AttributePath:

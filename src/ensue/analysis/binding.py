@@ -28,6 +28,17 @@ from ensue.language import tree
 from ensue.language.printer import format_expression
 
 
+def report_list(kind: Type | None, span: Span, context: Context) -> None:
+    """Say that a list stands where values are compared with those of other events."""
+    if kind is not None and kind.is_list:
+        context.report(
+            "E324",
+            span,
+            f"this is {kind.article}, and here one value of each event is needed",
+            "lists are for conditions on one event: x['a' IN tags]",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Binder:
     """Binds expressions in a scope: the variables of a pattern, or one event inside X[…]."""
@@ -135,6 +146,14 @@ class Binder:
             self._report_attribute(path, variable, span, schema.names(variable.types))
         return UNKNOWN
 
+    def single_value(
+        self, path: tuple[str, ...], variable: Variable, span: Span, *, inside: bool = False
+    ) -> Type:
+        """Resolve an attribute whose values are compared with one another: it holds no lists."""
+        kind = self.attribute(path, variable, span, inside=inside).type
+        report_list(kind, span, self.context)
+        return kind
+
     def _report_attribute(
         self, path: tuple[str, ...], variable: Variable, span: Span, known: list[str]
     ) -> None:
@@ -232,7 +251,9 @@ class Binder:
         message = f"{left.type.article} is compared with {right.type.article}"
         hint: str | None = None
         fix: Fix | None = None
-        if isinstance(node, tree.Comparison):
+        if left.type.is_list or right.type.is_list:
+            hint = _LIST_HINT
+        elif isinstance(node, tree.Comparison):
             hint, fix = _quoting_hint(node.left, left, right) or (None, None)
             if hint is None:
                 hint, fix = _quoting_hint(node.right, right, left) or (None, None)
@@ -247,6 +268,8 @@ class Binder:
         return _negated(Operation("and", bounds, Type.BOOLEAN), node.negated)
 
     def _membership(self, node: tree.Membership) -> Expression:
+        if isinstance(node.choices, tree.Path):
+            return _negated(self._in_list(node.operand, node.choices, node.span), node.negated)
         operand = self.bind(node.operand)
         if isinstance(node.choices, tree.Parameter):
             span = node.choices.span
@@ -261,6 +284,7 @@ class Binder:
                 "E307",
                 span,
                 f"{operand.type.article} is looked up in a list with {wrong.type.article}",
+                _LIST_HINT if operand.type.is_list else None,
             )
             return UNKNOWN
         constants = [each for each in choices if isinstance(each, Constant)]
@@ -270,6 +294,25 @@ class Binder:
             return _negated(OneOf(operand, found, with_null), node.negated)
         equal = tuple(Operation("=", (operand, each), Type.BOOLEAN) for each in choices)
         return _negated(Operation("or", equal, Type.BOOLEAN), node.negated)
+
+    def _in_list(self, element: tree.Expression, given: tree.Expression, span: Span) -> Expression:
+        """Bind the question whether an attribute that holds a list has some element."""
+        found, wanted = self.bind(given), self.bind(element)
+        if not (found.type.is_list or found.type is Type.UNKNOWN):
+            self.context.report(
+                "E323",
+                given.span,
+                f"this is {found.type.article}, but IN needs a list",
+                "for one value write =; values to choose from stand in parentheses: IN (x, y)",
+            )
+            return UNKNOWN
+        wanted = _computed(wanted)
+        if not comparable(found.type.element, wanted.type):
+            self.context.report(
+                "E307", span, f"{wanted.type.article} is looked up in {found.type.article}"
+            )
+            return UNKNOWN
+        return Operation("has", (found, wanted), Type.BOOLEAN)
 
     def _match(self, node: tree.Match) -> Expression:
         operand, pattern = self.bind(node.operand), self.bind(node.pattern)
@@ -385,6 +428,11 @@ class Binder:
             )
             return UNKNOWN
         arguments = tuple(self.bind(each) for each in node.arguments)
+        if name == "contains" and (
+            arguments[0].type.is_list
+            or (arguments[0].type is Type.UNKNOWN and arguments[1].type not in _TEXTS)
+        ):
+            return self._in_list(node.arguments[1], node.arguments[0], node.span)
         for argument, (words, types), place in zip(
             arguments, function.parameters, node.arguments, strict=True
         ):
@@ -460,6 +508,10 @@ _BINDERS: dict[type, Callable[[Binder, Any], Expression]] = {
 }
 
 
+_TEXTS = (Type.STRING, Type.UNKNOWN)
+_LIST_HINT = "ask what a list holds: 'x' IN tags, contains(tags, 'x'), length(tags)"
+
+
 def _negated(expression: Expression, negated: bool) -> Expression:
     return Operation("not", (expression,), Type.BOOLEAN) if negated else expression
 
@@ -482,7 +534,7 @@ def _result(operator: str, left: Type, right: Type) -> Type | None:
     """Return the type of left operator right, or None where there is no such thing."""
     if Type.UNKNOWN in (left, right):
         other = right if left is Type.UNKNOWN else left
-        wrong = other in (Type.STRING, Type.BOOLEAN)
+        wrong = other in (Type.STRING, Type.BOOLEAN) or other.is_list
         return None if wrong else Type.UNKNOWN
     if left.is_number and right.is_number:
         whole = left is Type.INT and right is Type.INT and operator != "/"
@@ -509,6 +561,8 @@ _TIMES = {
 
 
 def _arithmetic_hint(left: Type, right: Type) -> str | None:
+    if left.is_list or right.is_list:
+        return _LIST_HINT
     if Type.STRING in (left, right):
         return "strings are compared, not computed with"
     if {_family(left), _family(right)} == {"time", "number"}:

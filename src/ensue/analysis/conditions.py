@@ -8,7 +8,13 @@ from typing import TypeAlias
 
 from ensue.analysis.binding import Binder
 from ensue.analysis.context import Context
-from ensue.analysis.expressions import Expression, Operation, variables_of, without_variables
+from ensue.analysis.expressions import (
+    Expression,
+    Operation,
+    subexpressions,
+    variables_of,
+    without_variables,
+)
 from ensue.analysis.functions import TRENDS
 from ensue.analysis.variables import Variable
 from ensue.errors import Fix
@@ -98,7 +104,7 @@ def _restriction(node: tree.Expression, binder: Binder, variable: Variable) -> C
         return AllOf(tuple(_restriction(each, binder, variable) for each in node.operands))
     text = f"{variable.name}[{format_expression(node)}]"
     if isinstance(node, tree.Path):
-        binder.attribute(node.names, variable, node.span, inside=True)
+        binder.single_value(node.names, variable, node.span, inside=True)
         return Trend(variable.name, "same", node.names, text)
     if isinstance(node, tree.Call) and _is_trend(node):
         return _trend(node, binder, variable, text)
@@ -117,7 +123,7 @@ def _trend(node: tree.Call, binder: Binder, variable: Variable, text: str) -> Co
         )
         return _NOTHING
     path = node.arguments[0]
-    binder.attribute(path.names, variable, path.span, inside=True)
+    binder.single_value(path.names, variable, path.span, inside=True)
     return Trend(variable.name, kind, path.names, text)
 
 
@@ -138,6 +144,14 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
         return _NOTHING
     if len(variables) == 1:
         return Each(variables[0], without_variables(predicate), text)
+    if any(map(_is_list, subexpressions(predicate))):
+        binder.context.report(
+            "E325",
+            node.span,
+            "lists cannot be looked into by a condition between events",
+            "lists are for conditions on one event: x['a' IN tags]",
+        )
+        return _NOTHING
     iterated = [each for each in variables if repeats(each)]
     if len(iterated) > 1 and not _separates(predicate):
         binder.context.report(
@@ -148,6 +162,10 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
             "write f(x) op g(y) or abs(f(x) - g(y)) op c, with one variable in f and one in g",
         )
     return Relation(variables, predicate, text)
+
+
+def _is_list(part: Expression) -> bool:
+    return part.type.is_list or (isinstance(part, Operation) and part.name == "has")
 
 
 def _separates(predicate: Expression) -> bool:

@@ -43,8 +43,8 @@ class EventType:
 class Operation:
     """An operator or function applied to arguments.
 
-    Names: or, and, not; = != < <= > >=; + - * / % negative; like, rlike, is_null; and the
-    functions of the language under their own names.
+    Names: or, and, not; = != < <= > >=; + - * / % negative; like, rlike, is_null; has (a list,
+    what may be in it); and the functions of the language under their own names.
     """
 
     name: str

@@ -11,6 +11,7 @@ Family = tuple[str, frozenset[Type]]
 
 NUMBER: Family = ("a number", frozenset({Type.INT, Type.DOUBLE, Type.DECIMAL}))
 STRING: Family = ("a string", frozenset({Type.STRING}))
+SIZED: Family = ("a string or a list", frozenset({Type.STRING, *(t for t in Type if t.is_list)}))
 INSTANT: Family = ("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}))
 
 
@@ -38,7 +39,7 @@ FUNCTIONS = {
         *(Function(name, (NUMBER,), _number_kept) for name in ("abs", "round", "floor", "ceil")),
         Function("sqrt", (NUMBER,), _always(Type.DOUBLE)),
         *(Function(name, (STRING,), _always(Type.STRING)) for name in ("lower", "upper")),
-        Function("length", (STRING,), _always(Type.INT)),
+        Function("length", (SIZED,), _always(Type.INT)),
         *(
             Function(name, (STRING, STRING), _always(Type.BOOLEAN))
             for name in ("starts_with", "ends_with", "contains")

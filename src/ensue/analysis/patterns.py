@@ -10,7 +10,6 @@ from ensue.analysis.binding import Binder
 from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Condition, SameKey, bind_condition
 from ensue.analysis.context import Context, listing, nearest
-from ensue.analysis.expressions import Attribute
 from ensue.analysis.functions import AGGREGATES
 from ensue.analysis.scopes import Scope, named_in, where_bound
 from ensue.analysis.types import Type
@@ -208,7 +207,7 @@ class PatternBinder:
                 self._binder(known).report_variable(path.parts[0])
                 continue
             place = Span(path.parts[1].span.start, path.span.end)
-            Binder(self.context, known).attribute(path.names[1:], variable, place, inside=False)
+            Binder(self.context, known).single_value(path.names[1:], variable, place)
             keys.append((path.names[0], path.names[1:]))
         listed = {name for name, _ in keys}
         missing = [
@@ -285,8 +284,9 @@ class PatternBinder:
             return Column(column.name.text, function, names[0], None), Type.INT
         place = Span(column.argument.parts[1].span.start, column.argument.span.end)
         binder = Binder(self.context, known)
-        bound = binder.attribute(names[1:], variable, place, inside=False)
-        kind = bound.type if isinstance(bound, Attribute) else Type.UNKNOWN
+        kind = binder.single_value(names[1:], variable, place)
+        if kind.is_list:
+            return None, Type.UNKNOWN
         if function in _NEED_NUMBERS and not (kind.is_number or kind is Type.UNKNOWN):
             allowed_times = kind.is_time and function == "range"
             if not allowed_times:

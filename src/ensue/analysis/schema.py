@@ -132,7 +132,8 @@ def _attributes_of(given: Mapping[Any, Any]) -> dict[AttributePath, Type]:
             if kind.lower() not in TYPE_NAMES:
                 raise TypeError(
                     f"unknown type '{kind}' of attribute '{name}' in schema; the types are "
-                    "boolean, int, double, decimal, string, timestamp and date"
+                    "boolean, int, double, decimal, string, timestamp, date, and lists such as "
+                    "list<string>"
                 )
             found[path] = TYPE_NAMES[kind.lower()]
         elif isinstance(kind, type) and kind in _PYTHON_TYPES:

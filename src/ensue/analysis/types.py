@@ -20,6 +20,12 @@ class Type(Enum):
     TIMESTAMP = "timestamp"
     DATE = "date"
     DURATION = "duration"
+    BOOLEANS = "list<boolean>"
+    INTS = "list<int>"
+    DOUBLES = "list<double>"
+    STRINGS = "list<string>"
+    LIST = "list"
+    """A list of anything else, or of nothing so far."""
     UNKNOWN = "unknown"
 
     @property
@@ -30,16 +36,36 @@ class Type(Enum):
     def is_time(self) -> bool:
         return self in (Type.TIMESTAMP, Type.DATE)
 
+    @property
+    def is_list(self) -> bool:
+        return self in _ELEMENTS
+
+    @property
+    def element(self) -> Type:
+        """The type of what a list holds."""
+        return _ELEMENTS.get(self, Type.UNKNOWN)
+
     def __str__(self) -> str:
         return self.value
 
     @property
     def article(self) -> str:
         """The type with its article, for sentences."""
+        if self.is_list:
+            return "a list" if self is Type.LIST else f"a list of {self.element}s"
         return f"an {self.value}" if self.value[0] in "aeiou" else f"a {self.value}"
 
 
 _NUMBERS = frozenset({Type.INT, Type.DOUBLE, Type.DECIMAL})
+
+_ELEMENTS = {
+    Type.BOOLEANS: Type.BOOLEAN,
+    Type.INTS: Type.INT,
+    Type.DOUBLES: Type.DOUBLE,
+    Type.STRINGS: Type.STRING,
+    Type.LIST: Type.UNKNOWN,
+}
+_LISTS = {element: each for each, element in _ELEMENTS.items()}
 
 TYPE_NAMES = {
     "boolean": Type.BOOLEAN,
@@ -54,6 +80,7 @@ TYPE_NAMES = {
     "string": Type.STRING,
     "timestamp": Type.TIMESTAMP,
     "date": Type.DATE,
+    **{str(each): each for each in _ELEMENTS if each is not Type.LIST},
 }
 """How a type is written in CREATE STREAM and in schema=; the first name of each is its own."""
 
@@ -78,6 +105,8 @@ def comparable(left: Type, right: Type) -> bool:
     >>> comparable(Type.INT, Type.DECIMAL), comparable(Type.STRING, Type.INT)
     (True, False)
     """
+    if left.is_list or right.is_list:
+        return False
     if Type.UNKNOWN in (left, right) or left is right:
         return True
     return (left.is_number and right.is_number) or (left.is_time and right.is_time)
@@ -95,11 +124,14 @@ def joined(left: Type, right: Type) -> Type | None:
         return right
     if left.is_number and right.is_number:
         return Type.DOUBLE
+    if left.is_list and right.is_list:
+        both = joined(left.element, right.element)
+        return None if both is None else _LISTS[both]
     return Type.TIMESTAMP if left.is_time and right.is_time else None
 
 
 def from_arrow(kind: pa.DataType) -> Type | None:
-    """Return the CEQL type of an Arrow column, or None where there is none (lists, maps, …)."""
+    """Return the CEQL type of an Arrow column, or None where there is none (maps, structs, …)."""
     import pyarrow as pa
 
     types = pa.types
@@ -121,4 +153,6 @@ def from_arrow(kind: pa.DataType) -> Type | None:
         return Type.DATE
     if types.is_duration(kind):
         return Type.DURATION
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _LISTS.get(from_arrow(kind.value_type) or Type.UNKNOWN, Type.LIST)
     return Type.UNKNOWN if types.is_null(kind) else None

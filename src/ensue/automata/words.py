@@ -61,6 +61,8 @@ def expression_text(expression: Expression) -> str:
             return f"- {_nested(operand)}"
         case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):
             return f"{_nested(operand)} {name.upper()} {expression_text(pattern)}"
+        case Operation(name="has", arguments=(operand, element)):
+            return f"{_nested(element)} IN {_nested(operand)}"
         case Operation(name=name, arguments=arguments):
             return f"{name}({', '.join(map(expression_text, arguments))})"
 

@@ -40,6 +40,10 @@ _ARROW = {
     Type.TIMESTAMP: pa.timestamp("us"),
     Type.DATE: pa.date32(),
     Type.DURATION: pa.duration("us"),
+    Type.BOOLEANS: pa.list_(pa.bool_()),
+    Type.INTS: pa.list_(pa.int64()),
+    Type.DOUBLES: pa.list_(pa.float64()),
+    Type.STRINGS: pa.list_(pa.string()),
 }
 
 

@@ -233,7 +233,7 @@ class Intake:
             held = fields.get(column.name)
             if held is not None and not pa.types.is_null(held) and held != column.type:
                 kinds = kind_of_type(held), kind_of_type(column.type)
-                if kinds == ("int", "double") and column.name not in self.kept:
+                if _widens(held, column.type) and column.name not in self.kept:
                     held = column.type
                 elif self._text.is_used(column.name) or not {"list", "record"} & set(kinds):
                     array = _converted(array, held, column.name, bad, stop=not self.lenient)
@@ -294,6 +294,13 @@ def _without_bad_rows(
             aside.append(Rejected(rows[error.row], str(error), row=int(numbers[error.row])))
             rows = rows[: error.row] + rows[error.row + 1 :]
             numbers = np.delete(numbers, error.row)
+
+
+def _widens(held: pa.DataType, found: pa.DataType) -> bool:
+    """Tell whether integers, or lists of them, have become doubles."""
+    if pa.types.is_list(held) and pa.types.is_list(found):
+        held, found = held.value_type, found.value_type
+    return (kind_of_type(held), kind_of_type(found)) == ("int", "double")
 
 
 def _wider(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:
@@ -362,15 +369,21 @@ def _converted_rows(
                     raise pa.ArrowInvalid("another kind")
                 converted = as_held(pa.chunked_array([pa.array([value], column.type)]), held)[0]
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                types = _described(column.type), _described(held)
                 reason = (
-                    f"row {row}, column {show(name)}: {show(value)} is of type {kinds[0]}, but "
-                    f"the column is of type {kinds[1]} since the first events; {advice(kinds)}"
+                    f"row {row}, column {show(name)}: {show(value)} is of type {types[0]}, but "
+                    f"the column is of type {types[1]} since the first events; {advice(kinds)}"
                 )
                 if stop:
                     raise EventError(reason) from None
                 bad.setdefault(row, reason)
         values.append(None if converted is None else converted.as_py())
     return pa.chunked_array([pa.array(values, held)], held)
+
+
+def _described(arrow: pa.DataType) -> str:
+    kind = kind_of_type(arrow)
+    return f"list<{kind_of_type(arrow.value_type)}>" if kind == "list" else kind
 
 
 def _converted_struct(

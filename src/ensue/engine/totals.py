@@ -21,7 +21,7 @@ from ensue.engine.stream import Stream, column_at
 from ensue.logic.reference import Row
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
 from ensue.runtime.counter import Terms
 from ensue.runtime.runs import Counted
 from ensue.runtime.weights import NONE, Values, Weights, load_weights, save_weights
@@ -302,7 +302,9 @@ def _addends(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
 def attribute(batch: Batch, path: Path) -> Numbers | Strings:
     """Return an attribute of events; decimals as doubles."""
     try:
-        return batch.vector(path)
+        vector = batch.vector(path)
+        assert not isinstance(vector, Lists), "lists are not added up"
+        return vector
     except UnsupportedError:
         plain = python_values(column_at(batch.table, path))
         numbers = [0.0 if value is None else float(value) for value in plain]

@@ -179,7 +179,7 @@ def in_without_list(stumble: Stumble) -> Diagnostic | None:
         "E138",
         token.span,
         f"{found(stumble)}, but IN needs a list",
-        "write IN ('x', 'y'), IN $list or IN RANGE (low, high)",
+        "write IN ('x', 'y'), IN $list, IN RANGE (low, high), or an attribute that holds a list",
         fix,
     )
 

@@ -200,6 +200,8 @@ def _compared(node: tree.Expression) -> str:
         case tree.Membership(operand=operand, choices=choices, negated=negated):
             if isinstance(choices, tree.Parameter):
                 listed = f"${choices.name}"
+            elif isinstance(choices, tree.Path):
+                listed = _path(choices)
             else:
                 listed = f"({', '.join(map(format_expression, choices))})"
             return f"{_in(operand, _SUM)} {_not(negated)}IN {listed}"

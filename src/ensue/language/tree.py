@@ -140,10 +140,10 @@ class Not(Node):
 
 @dataclass(frozen=True, slots=True)
 class Membership(Node):
-    """operand [NOT] IN (…), or IN $list."""
+    """operand [NOT] IN (…), IN $list, or IN an attribute that holds a list."""
 
     operand: Expression
-    choices: tuple[Expression, ...] | Parameter
+    choices: tuple[Expression, ...] | Parameter | Path
     negated: bool
 
 

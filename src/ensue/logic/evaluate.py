@@ -26,6 +26,7 @@ from ensue.analysis.expressions import (
     Value,
 )
 from ensue.analysis.types import Type
+from ensue.errors import EventError
 
 _INT64 = 2**63
 _WHOLE = (Type.INT, Type.TIMESTAMP, Type.DURATION)
@@ -71,10 +72,25 @@ def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None)
             values_ = [evaluate(each, lookup, tally) for each in arguments]
             if any(value is None for value in values_):
                 return None
-            result = _checked(_OPERATIONS[name](*values_), kind)
-            if result is None and tally is not None:
+            try:
+                result = _checked(_OPERATIONS[name](*values_), kind)
+            except (TypeError, AttributeError) as error:
+                raise EventError(_misfit(name, arguments, values_)) from error
+            if result is None and kind is not Type.BOOLEAN and tally is not None:
                 tally.nulls += 1
             return result
+
+
+def _misfit(name: str, arguments: tuple[Expression, ...], values: list[Value]) -> str:
+    """Say that attributes nobody has described hold values that the query cannot use."""
+    shown = [
+        f"{value!r} (of '{'.'.join(each.path)}')" if isinstance(each, Attribute) else repr(value)
+        for each, value in zip(arguments, values, strict=True)
+    ]
+    return (
+        f"'{name}' does not go with {' and '.join(shown)}; give the attribute one type, or say in "
+        "schema= what it holds"
+    )
 
 
 def _logical(name: str, values: list[Value]) -> bool | None:
@@ -172,6 +188,13 @@ def _like(value: Any, pattern: Any) -> bool:
     return like_regex(pattern).fullmatch(value) is not None
 
 
+def _has(values: Any, wanted: Any) -> bool | None:
+    """Tell whether a list has an element; one that is NULL might be it."""
+    if any(value is not None and value == wanted for value in values):
+        return True
+    return None if any(value is None for value in values) else False
+
+
 @cache
 def _arrow(function: str, value: str, pattern: str | None = None) -> Any:
     import pyarrow as pa
@@ -221,6 +244,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "starts_with": lambda value, prefix: value.startswith(prefix),
     "ends_with": lambda value, suffix: value.endswith(suffix),
     "contains": lambda value, piece: piece in value,
+    "has": _has,
     "like": _like,
     "rlike": lambda value, pattern: _arrow("match_substring_regex", value, pattern),
     "hour": _part(lambda moment: moment.hour),

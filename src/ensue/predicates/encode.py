@@ -10,7 +10,7 @@ import numpy as np
 
 from ensue.automata.registers import Column
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
 
 NULL = -(2**63) + 1
 """What stands for NULL; the least number is an empty register."""
@@ -44,6 +44,8 @@ class Encoder:
             if column.domain != "string":
                 raise UnsupportedError("strings among numbers")
             return vector.take(self._numbered(vector))
+        if isinstance(vector, Lists):
+            raise UnsupportedError("lists among numbers")
         numbers = _sortable(vector) if column.domain == "double" else _whole(vector)
         if vector.valid is not None:
             numbers = np.where(vector.valid, numbers, NULL)

@@ -27,6 +27,7 @@ from ensue.analysis.types import Type
 from ensue.logic.evaluate import Tally, evaluate, like_regex
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import (
+    Lists,
     Numbers,
     Strings,
     UnsupportedError,
@@ -93,6 +94,7 @@ class Batch:
         """Use a vector in place of a column, such as the distinct values for the rows."""
         self._vectors[path] = vector
         self._truths.clear()
+        assert not isinstance(vector, Lists)
         self.length = len(vector.codes if isinstance(vector, Strings) else vector.values)
 
     def holds(self, predicate: Expression) -> np.ndarray:
@@ -168,13 +170,15 @@ class Batch:
                 return self._compared(name, *arguments)
             case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):
                 return self._matched(name, operand, pattern)
+            case Operation(name="has", arguments=(operand, element)):
+                return self._has(self.compute(operand), element)
             case Operation(name=name, arguments=arguments, type=kind):
                 return self._applied(name, arguments, kind)
 
     def _numbers(self, expression: Expression) -> Numbers:
         found = self.compute(expression)
-        if isinstance(found, Strings):
-            raise UnsupportedError("a string among numbers")
+        if not isinstance(found, Numbers):
+            raise UnsupportedError("a string or a list among numbers")
         return found
 
     def _constant(self, value: Value) -> Numbers:
@@ -185,23 +189,29 @@ class Batch:
         return Numbers(np.broadcast_to(np.asarray(value), self.length))
 
     def _one_of(self, expression: OneOf) -> Numbers:
-        operand = self.compute(expression.operand)
-        if isinstance(operand, Strings):
-            wanted = pa.array([v for v in expression.values if isinstance(v, str)], pa.string())
-            found = pc.is_in(operand.distinct, value_set=wanted).to_numpy(zero_copy_only=False)
-            values = operand.take(found)
-            valid = operand.codes != len(operand.distinct) - 1
-        else:
-            values = _among(operand.values, expression.values)
-            valid = operand.is_valid()
+        values, valid = _found(self.compute(expression.operand), expression.values)
         if expression.with_null:
             valid = valid & values
         return Numbers(values, valid)
 
+    def _has(self, lists: Vector, element: Expression) -> Numbers:
+        """Tell which lists have an element; where one is NULL, it might be that."""
+        if not isinstance(lists, Lists):
+            return nulls(self.length)
+        if not isinstance(element, Constant):
+            raise UnsupportedError("what differs from event to event, in lists")
+        if element.value is None:
+            return nulls(self.length)
+        equal, known = _found(lists.items, frozenset({element.value}))
+        found, unknown = np.zeros(self.length, bool), np.zeros(self.length, bool)
+        found[lists.rows[equal & known]] = True
+        unknown[lists.rows[~known]] = True
+        return Numbers(found, lists.valid & (found | ~unknown))
+
     def _is_null(self, operand: Vector) -> Numbers:
         if isinstance(operand, Strings):
             return Numbers(operand.codes == len(operand.distinct) - 1)
-        return Numbers(~operand.is_valid())
+        return Numbers(~(operand.valid if isinstance(operand, Lists) else operand.is_valid()))
 
     def _coalesce(self, arguments: tuple[Expression, ...], kind: Type) -> Numbers:
         values: np.ndarray | None = None
@@ -280,6 +290,8 @@ class Batch:
 
     def _string_function(self, name: str, arguments: tuple[Expression, ...]) -> Vector:
         operand = self.compute(arguments[0])
+        if isinstance(operand, Lists):
+            return Numbers(np.bincount(operand.rows, minlength=self.length), operand.valid)
         if not isinstance(operand, Strings):
             return nulls(self.length)
         if name in ("lower", "upper"):
@@ -339,6 +351,17 @@ def _refuse_inexact(left: np.ndarray, right: np.ndarray) -> None:
         mixed = a.dtype == np.int64 and b.dtype == np.float64
         if mixed and max(int(a.max(initial=0)), -int(a.min(initial=0))) > _EXACT:
             raise UnsupportedError("integers beyond 2^53 beside doubles")
+
+
+def _found(operand: Vector, wanted: frozenset[Value]) -> tuple[np.ndarray, np.ndarray]:
+    """Tell which values are among those wanted, and which are not NULL."""
+    if isinstance(operand, Lists):
+        raise UnsupportedError("a list among values")
+    if isinstance(operand, Numbers):
+        return _among(operand.values, wanted), operand.is_valid()
+    texts = pa.array([each for each in wanted if isinstance(each, str)], pa.string())
+    found = pc.is_in(operand.distinct, value_set=texts).to_numpy(zero_copy_only=False)
+    return operand.take(found), operand.codes != len(operand.distinct) - 1
 
 
 def _among(values: np.ndarray, wanted: frozenset[Value]) -> np.ndarray:

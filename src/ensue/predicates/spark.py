@@ -95,6 +95,8 @@ class Writer:
             case Operation(name="not", arguments=(argument,)):
                 return Sql(f"(NOT {self._boolean(argument)})", "boolean")
             case Operation(name="is_null", arguments=(argument,)):
+                if isinstance(argument, Attribute) and self._is_list(argument.path):
+                    return Sql(f"({column(argument.path)} IS NULL)", "boolean")
                 return Sql(f"({self.write(argument).text} IS NULL)", "boolean")
             case Operation(name="coalesce", arguments=arguments, type=kind):
                 return _coalesce([self.write(each) for each in arguments], kind)
@@ -102,6 +104,10 @@ class Writer:
                 return self._compared(name, left, right)
             case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):
                 return self._matched(name, self.write(operand), pattern)
+            case Operation(name="has", arguments=(lists, element)):
+                return self._has(lists, element)
+            case Operation(name="length", arguments=(Attribute(path=path),)) if self._is_list(path):
+                return Sql(f"CAST(array_size({column(path)}) AS BIGINT)", "int")
             case Operation(name=name, arguments=arguments, type=kind):
                 operands = [self.write(each) for each in arguments]
                 if any(each.kind == "null" for each in operands):
@@ -159,6 +165,20 @@ class Writer:
         if not members:
             return _never(operand)
         return Sql(f"({operand.text} IN ({', '.join(members)}))", "boolean")
+
+    def _is_list(self, path: AttributePath) -> bool:
+        return isinstance(self.type_at(path), pa.ListType)
+
+    def _has(self, lists: Expression, element: Expression) -> Sql:
+        """Look into a list of strings, integers or booleans; NULLs in it mean the same there."""
+        kind = self.type_at(lists.path) if isinstance(lists, Attribute) else None
+        if not isinstance(lists, Attribute) or not isinstance(kind, pa.ListType):
+            raise UnsupportedError("a list that is no column")
+        wanted = _constant(element) if isinstance(element, Constant) else None
+        held = _ELEMENTS.get(kind.value_type)
+        if wanted is None or held is None or wanted.kind != held:
+            raise UnsupportedError("an element of another kind")
+        return Sql(f"array_contains({column(lists.path)}, {wanted.text})", "boolean")
 
     def _matched(self, name: str, operand: Sql, pattern: Expression) -> Sql:
         if not isinstance(pattern, Constant):
@@ -391,6 +411,12 @@ def _on_instants(text: str) -> Callable[[Sql], Sql]:
 def _on_days(part: str) -> Callable[[Sql], Sql]:
     return _on_instants(f"CAST({part}(date_from_unix_date(CAST({{day}} AS INT))) AS BIGINT)")
 
+
+_ELEMENTS: Mapping[pa.DataType, Kind] = {
+    pa.string(): "string",
+    pa.int64(): "int",
+    pa.bool_(): "boolean",
+}
 
 _SIGNS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,23 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         )
         numbers = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_pylist()
         return [None if number is None else number * unit for number in numbers]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _python_lists(column)
     if pa.types.is_duration(kind):
         column = column.cast(pa.duration("ns")).cast(pa.int64())
     values: list[Any] = column.to_pylist()
     if pa.types.is_floating(kind):
         return [None if value is None or math.isnan(value) else value for value in values]
     return values
+
+
+def _python_lists(column: pa.ChunkedArray) -> list[Any]:
+    items = iter(python_values(flattened(column)))
+    lengths = pc.list_value_length(column).to_pylist()
+    return [None if length is None else list(islice(items, length)) for length in lengths]
+
+
+def flattened(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the elements of all lists that are not NULL."""
+    items = pc.list_flatten(column)
+    return items if isinstance(items, pa.ChunkedArray) else pa.chunked_array([items])

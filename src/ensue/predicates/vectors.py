@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
+from ensue.predicates.values import flattened
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,17 @@ class Strings:
         return spread
 
 
-Vector = Numbers | Strings
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The elements of all lists one after the other, and the row that each is of."""
+
+    rows: np.ndarray
+    items: Numbers | Strings
+    valid: np.ndarray
+    """Which rows have a list."""
+
+
+Vector = Numbers | Strings | Lists
 
 
 class UnsupportedError(Exception):
@@ -70,7 +81,17 @@ def vector_of(column: pa.ChunkedArray) -> Vector:
         return Numbers(numbers.values, numbers.is_valid() & ~nan) if nan.any() else numbers
     if pa.types.is_null(kind):
         return nulls(len(column))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _lists(column)
     raise UnsupportedError(str(kind))
+
+
+def _lists(column: pa.ChunkedArray) -> Lists:
+    items = vector_of(flattened(column))
+    if isinstance(items, Lists):
+        raise UnsupportedError("lists of lists")
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    return Lists(np.repeat(np.arange(len(column)), lengths), items, column.is_valid().to_numpy())
 
 
 def nulls(length: int) -> Numbers:
