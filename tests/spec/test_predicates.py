@@ -281,3 +281,35 @@ def test_a_number_is_not_compared_with_a_string(
         ensue.compile(f"SELECT * FROM S WHERE A FILTER A[{predicate}]", schema=schema)
     with pytest.raises(ensue.CeqlTypeError):
         run(f"A FILTER A[{predicate}]", valued(values))
+
+
+LISTS = [["x", "y"], [], None, ["y", None], ["x", None]]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("'x' IN v", [0, 4]),
+        ("'x' NOT IN v", [1]),
+        ("NOT 'x' IN v", [1]),
+        ("contains(v, 'x')", [0, 4]),
+        ("NOT contains(v, 'x')", [1]),
+        ("NULL IN v", []),
+        ("NULL NOT IN v", []),
+        ("lower('X') IN v", [0, 4]),
+        ("length(v) = 0", [1]),
+        ("length(v) = 2", [0, 3, 4]),
+        ("v IS NULL", [2]),
+    ],
+)
+def test_lists_are_looked_into(predicate: str, expected: list[int]) -> None:
+    assert kept(predicate, LISTS) == expected
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    ["v = 'x'", "v = v", "v < 5", "v + 1 > 2", "v IN ('x')", "5 IN v", "lower(v) = 'x'"],
+)
+def test_a_list_is_no_single_value(predicate: str) -> None:
+    with pytest.raises(ensue.CeqlTypeError, match="a list of strings"):
+        kept(predicate, LISTS)

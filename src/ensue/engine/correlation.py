@@ -32,10 +32,11 @@ from ensue.analysis.expressions import (
 from ensue.analysis.types import Type
 from ensue.automata.registers import Deferred
 from ensue.engine.stream import Stream, column_at
+from ensue.errors import EventError
 from ensue.logic.evaluate import Tally, evaluate
 from ensue.predicates.evaluate import COMPARISONS, Batch
 from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
 from ensue.runtime.segment import Listing
 
 ANY, NEVER, UNKNOWN = -1, -2, -3
@@ -195,7 +196,6 @@ class Codes:
 
     def of(self, table: pa.Table, expression: Expression, tally: Tally, *, new: bool) -> np.ndarray:
         """Return the codes of an expression's values; unless they are new ones, UNKNOWN."""
-        vector: Numbers | Strings | None = None
         try:
             vector = batch_of(table, tally).compute(expression)
         except UnsupportedError:
@@ -203,6 +203,8 @@ class Codes:
             places: dict[Any, int] = {}
             each = [places.setdefault(_hashable(value), len(places)) for value in plain]
             return self._numbered(list(places), new)[np.array(each, np.int64)]
+        if isinstance(vector, Lists):
+            raise EventError("a condition between events compares lists; name single values")
         if isinstance(vector, Strings):
             used, rows = np.unique(vector.codes, return_inverse=True)
             return self._numbered(vector.distinct.take(pa.array(used)).to_pylist(), new)[rows]
