@@ -159,8 +159,8 @@ class Limits:
     )
     matches: int = _option(
         1_000_000,
-        "how many matches of one event SELECT count(*) may list, where it cannot count without "
-        "listing.",
+        "how many matches of one event may be listed where SELECT count(*) cannot count without "
+        "listing, or right of an UNLESS that is compared with its left.",
         "N",
     )
 

@@ -137,3 +137,17 @@ def test_many_matches_of_both_sides_in_many_pushes(condition: str) -> None:
     pieces = [session.push(rows[at : at + 7]) for at in range(0, len(rows), 7)]
     assert {(m.start, m.end) for piece in pieces for m in piece} == expected
     assert expected
+
+
+def test_listing_what_must_not_happen_has_a_budget() -> None:
+    query = ensue.compile(
+        "SELECT * FROM S WHERE (A AS a ; C) UNLESS (B+ AS b ; D FILTER b.k = a.k) WITHIN 30 EVENTS"
+    )
+    rows = [{"type": kind, "k": 1} for kind in "AC" + "A" + 12 * "B" + "DCAC"]
+    expected = [(m.start, m.end) for m in query.run(rows)]
+    session = query.open(max_matches=1000)
+    with pytest.raises(ensue.BudgetError, match=r"right of UNLESS.*max_matches="):
+        session.push(rows)
+    resumed = query.resume(session.snapshot(), max_matches=10_000)
+    found = [(m.start, m.end) for m in resumed.push([])]
+    assert found == [each for each in expected if each[1] > 14]

@@ -17,13 +17,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensue.engine.block import below, part
-from ensue.engine.findings import Enumerated, Findings, Word
+from ensue.engine.findings import Enumerated, Findings, TooManyError, Word
 from ensue.engine.happened import Happened
 from ensue.engine.intervals import Barriers, Stretch
-from ensue.engine.recogniser import Outcome, StoppedError
+from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.refine import Refined
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
+from ensue.engine.way_back import WayBack
+from ensue.errors import BudgetError
 from ensue.runtime.evaluate import carry_latest
 from ensue.runtime.segment import Listing
 
@@ -160,6 +162,7 @@ class CorrelatedAbsence(Absence):
     """The first position that φ may refer to."""
     _kept: int = 0
     """How many matches of ψ were left when the old ones were forgotten."""
+    _back: WayBack = field(default_factory=WayBack)
 
     @property
     def barriers(self) -> Happened:
@@ -174,8 +177,52 @@ class CorrelatedAbsence(Absence):
         """Write down the matches of ψ that a stretch completes."""
         if not len(stream.times):
             return
+        before = self.happened.parts
+        try:
+            self._add(found, stream, keys)
+        except TooManyError as error:
+            # It is as if the stretch had ended before the event that completes too many.
+            self.happened.parts = before
+            engine: Any = self.engine
+            self.engine = self._back.returned(engine, self.events)
+            read = error.position - stream.first
+            if read:
+                again = stream.slice(0, read)
+                self._note(self.engine.push(again).findings, again, keys[:read], first_needed)
+            limit = engine.limits.matches
+            told = BudgetError(
+                f"the event at position {error.position} completes more than {limit:,} matches of "
+                "what stands right of UNLESS, which are listed because conditions compare them "
+                "with events of its left; a shorter WITHIN, a PARTITION BY, stricter filters or "
+                "no repetition right of UNLESS make them fewer, and max_matches= raises the budget"
+            )
+            raise StoppedError(told, NOTHING, error.position) from error
+        self._keep(stream)
+        self._next, self._oldest = stream.first + len(stream.times), first_needed
+        if len(self.happened) > 2 * self._kept + _SLACK:
+            self.happened = self.happened.since(first_needed)
+            self._kept = len(self.happened)
+
+    def _keep(self, stream: Stream) -> None:
+        """Keep the events of a stretch, for the way back too."""
+        self.events.add(stream)
+        engine: Any = self.engine
+        self._back.note(engine, stream)
+        after = stream.first + len(stream.times)
+        if self.events.has_grown:
+            oldest = min(self.engine.first_needed(after), self._back.oldest)
+            self.events.forget_before(oldest)
+        if self.events.is_large:
+            now, then = self.engine.needed(), self._back.needed(after)
+            if now is not None and then is not None:
+                self.events.keep_only(np.union1d(now, then))
+
+    def _add(self, found: Findings, stream: Stream, keys: np.ndarray) -> None:
+        """List the matches of ψ that a stretch completes."""
         assert isinstance(found, Refined | Enumerated)
-        view = self._look_at(found, stream)
+        view = self.events.view(stream)
+        if isinstance(found, Refined):
+            found.events = view
         read: Iterable[tuple[Listing, list[int]]]
         if isinstance(found, Refined):
             read = _listed(list(found.passing()))
@@ -184,10 +231,6 @@ class CorrelatedAbsence(Absence):
         for listing, labels in read:
             ends = listing.end - stream.first
             self.happened.add(listing, keys[ends] if len(keys) else 0 * ends, labels, view)
-        self._next, self._oldest = stream.first + len(stream.times), first_needed
-        if len(self.happened) > 2 * self._kept + _SLACK:
-            self.happened = self.happened.since(first_needed)
-            self._kept = len(self.happened)
 
     def save(self) -> dict[str, Any]:
         """Write down what is known of ψ."""
@@ -203,6 +246,7 @@ class CorrelatedAbsence(Absence):
         self._next = saved["next"]
         self._load_engine(saved, kept)
         self.happened = self.happened.loaded(part(saved, "happened"))
+        self._back.mark(part(saved, "engine"))
 
 
 def _listed(words: list[Word]) -> Iterator[tuple[Listing, list[int]]]:

@@ -115,6 +115,7 @@ class Fast:
         engine = Fast(absent, alone, self.limits, self.tally, checks, self.compact_always)
         if not outer:
             return Absence(engine)
+        engine.most_listed = self.limits.matches
         correlation = Correlation(tuple(absent.plan.correlated), outer, self.tally)
         return CorrelatedAbsence(engine, happened=Happened(correlation))
 

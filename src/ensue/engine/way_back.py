@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ensue.engine.fast import Fast
 from ensue.engine.refine import Refined
 from ensue.engine.store import Store
 from ensue.engine.stream import Stream
+
+if TYPE_CHECKING:
+    from ensue.engine.fast import Fast
 
 _LEAST = 1 << 10
 """So many events at least are read before a state is written down again."""
