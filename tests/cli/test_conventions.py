@@ -43,7 +43,7 @@ def test_a_type_column_may_be_nested_or_have_a_dotted_name(folder: Path) -> None
         assert spans(QUERY, name, "--type", "event.action") == [(0, 1)]
         assert library.run(QUERY, folder / name, type="event.action").count == 1
         some = "SELECT a[v] FROM S WHERE A AS a ; B AS b"
-        assert ensue("run", some, name, "--type", "event.action").code == 0
+        assert ensue("run", some, name, "--type-from", "event.action").code == 0
     assert "'event.acton'" in ensue("run", QUERY, "e.jsonl", "--type", "event.acton").stderr
 
 

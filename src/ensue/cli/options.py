@@ -47,7 +47,7 @@ def _annotation(name: str, each: Field[Any], kind: object) -> object:
     """Return the type and the help of one option, as Typer takes them."""
     about = each.metadata["about"].replace("[", "\\[")
     option = typer.Option(
-        _flag(name),
+        *_flags(name),
         metavar=each.metadata["metavar"],
         help=about[0].upper() + about[1:],
         show_default=each.default not in (None, False, (), MISSING),
@@ -57,6 +57,11 @@ def _annotation(name: str, each: Field[Any], kind: object) -> object:
     if name == "lateness":
         kind = str | None  # an integer where it is all digits; see `checked`
     return Annotated[kind, option]
+
+
+def _flags(name: str) -> tuple[str, ...]:
+    """Return all spellings of an option."""
+    return (_flag(name), "--type-from") if name == "type" else (_flag(name),)
 
 
 def _flag(name: str) -> str:
