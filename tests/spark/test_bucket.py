@@ -155,8 +155,15 @@ def test_snapshots_are_written_in_proportion_to_the_events(
 def test_the_block_of_the_first_release_is_taken_over() -> None:
     earlier = bucket(PLAIN).begin()
     earlier.step([events(0)], 0)
-    step = bucket(PLAIN).restore(earlier.block(), {}.__getitem__).step([events(1)], 1010)
-    assert step.rows == earlier.step([events(1)], 1010).rows
+    stored = Stored()
+    stored.take(bucket(PLAIN).restore(earlier.block(), {}.__getitem__).step([events(1)], 1010))
+    earlier.step([events(1)], 1010)
+    for batch in range(2, 6):
+        # What the block knew is still known to workers that have never seen it.
+        step = stored.restore(bucket(PLAIN)).step([events(batch)], 1000 + 10 * batch)
+        stored.take(step)
+        assert step.rows == earlier.step([events(batch)], 1000 + 10 * batch).rows
+        assert step.rows
 
 
 def test_state_of_other_queries_is_refused() -> None:

@@ -86,7 +86,9 @@ class Bucket:
         if sections["kind"] == KIND:
             return self._replayed(decode_head(sections), fetch)
         self._check(sections, _KIND)
-        return self._loaded(sections)
+        state = self._loaded(sections)
+        state.log.is_partial = True
+        return state
 
     def _check(self, sections: Mapping[str, Any], kind: str) -> None:
         if sections["kind"] != kind:

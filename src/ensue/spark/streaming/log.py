@@ -100,6 +100,8 @@ class Log:
     first: int = 0
     chunks: deque[Chunk] = field(default_factory=deque)
     snapshot: int = 0
+    is_partial: bool = False
+    """Whether the operators know of events that are in no chunk: a snapshot is due."""
 
     @property
     def following(self) -> int:
@@ -130,15 +132,15 @@ class Log:
     @property
     def wants_snapshot(self) -> bool:
         """Whether a snapshot pays: written after as many bytes of chunks as the last one had."""
-        if self.horizon is not None:
-            return False
+        if self.is_partial or self.horizon is not None:
+            return self.is_partial
         replayed = sum(chunk.size for chunk in self.chunks)
         return replayed > max(self.snapshot, _LEAST_SNAPSHOT)
 
     def replace_by_snapshot(self, size: int) -> list[int]:
         """Start again from a snapshot; return the numbers of the chunks it stands for."""
         dropped = list(range(self.first, self.following))
-        self.first, self.snapshot = self.following, size
+        self.first, self.snapshot, self.is_partial = self.following, size, False
         self.chunks.clear()
         return dropped
 
