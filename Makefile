@@ -32,7 +32,7 @@ format: $(READY) ## Format the code and mend what can be mended mechanically
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-FUZZED := tests/equivalence tests/io tests/language tests/predicates tests/runtime tests/engine/test_snapshot.py tests/cli/test_checkpoint.py
+FUZZED := tests/equivalence tests/io tests/language tests/predicates tests/kernels tests/engine/test_snapshot.py tests/cli/test_checkpoint.py
 # One round tries some 74,000 pairs of a query and a stream.
 ROUNDS ?= 14
 

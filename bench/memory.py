@@ -18,8 +18,8 @@ def state_size(query: str, path: str) -> dict[str, Any]:
     """Return how large the evaluator's arrays are after a run, and how much of them is in use."""
     import ensue
     from bench.streams import read
-    from ensue.runtime.evaluator import Evaluator
-    from ensue.runtime.layout import NODES, STARTS
+    from ensue.kernels.layout import NODES, STARTS
+    from ensue.kernels.match.driver import Evaluator
 
     made: list[Any] = []
     initialise: Any = Evaluator.__post_init__

@@ -171,7 +171,7 @@ def together_and_alone(path: str, count: int, selective: bool, repetitions: int)
 def _in_kernels(queries: Mapping[str, Any], table: pa.Table) -> float:
     """Return the seconds of one pass in which partial matches are moved on, query by query."""
     import ensue
-    from ensue.runtime.evaluator import Evaluator
+    from ensue.kernels.match.driver import Evaluator
 
     spent = 0.0
     push = Evaluator.push

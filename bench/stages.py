@@ -34,22 +34,22 @@ _STAGES = {
     "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:read_streams"],
     "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.settle"],
     "automaton": [
-        "ensue.runtime.evaluator:Table.fill",
-        "ensue.runtime.evaluator:Table.arrays",
+        "ensue.kernels.match.driver:Table.fill",
+        "ensue.kernels.match.driver:Table.arrays",
     ],
-    "kernel": ["ensue.runtime.evaluator:evaluate"],
+    "kernel": ["ensue.kernels.match.driver:evaluate"],
     "compact": [
-        "ensue.runtime.evaluator:Evaluator.compact",
-        "ensue.runtime.arena:Arena.resize",
+        "ensue.kernels.match.driver:Evaluator.compact",
+        "ensue.kernels.graph.arena:Arena.resize",
     ],
-    "hits": ["ensue.runtime.evaluator:Evaluator._harvest"],
+    "hits": ["ensue.kernels.match.driver:Evaluator._harvest"],
     "list": [
-        "ensue.runtime.segment:list_matches",
-        "ensue.runtime.segment:new_found",
-        "ensue.runtime.segment:new_walk",
-        "ensue.runtime.segment:_listing",
+        "ensue.kernels.graph.segment:list_matches",
+        "ensue.kernels.graph.segment:new_found",
+        "ensue.kernels.graph.segment:new_walk",
+        "ensue.kernels.graph.segment:_listing",
     ],
-    "columns": ["ensue.runtime.segment:Listing.by_variable"],
+    "columns": ["ensue.kernels.graph.segment:Listing.by_variable"],
     "Arrow": ["ensue.engine.match:Matches.to_arrow"],
 }
 REST = "rest"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import ensue
+from ensue.kernels.match.driver import Evaluator
 from ensue.predicates.evaluate import Batch
-from ensue.runtime.evaluator import Evaluator
 
 PAIRS = "SELECT * FROM S WHERE A ; B"
 ENDS = "SELECT * FROM S WHERE B"

@@ -10,10 +10,11 @@ import numpy as np
 from ensue.automata import machine as m
 from ensue.automata.determine import START, Determined, Step
 from ensue.engine import fast, reading
+from ensue.kernels.graph import arena, compact
+from ensue.kernels.layout import DEAD, NOTHING, STAY
+from ensue.kernels.match import driver
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.runtime import arena, evaluator, extract
-from ensue.runtime.layout import DEAD, NOTHING, STAY
 from tests.equivalence.mutations import Patch, mutation
 
 # --- determinisation and tables --------------------------------------------------------------
@@ -63,9 +64,9 @@ def a_merged_run_ends_only_if_the_last_of_them_does(patch: Patch) -> None:
 
 @mutation
 def waiting_states_die(patch: Patch) -> None:
-    original = evaluator.Table._cell
+    original = driver.Table._cell
     patch.setattr(
-        evaluator.Table,
+        driver.Table,
         "_cell",
         lambda self, state, bits: DEAD if (cell := original(self, state, bits)) == STAY else cell,
     )
@@ -226,23 +227,23 @@ def events_windows_count_the_events_of_other_keys(patch: Patch) -> None:
 
 @mutation
 def compaction_drops_the_right_side_of_unions(patch: Patch) -> None:
-    original = extract.mark
+    original = compact.mark
 
     def mark(graph: Any, *arguments: Any) -> Any:
         return original(graph._replace(right=np.full_like(graph.right, NOTHING)), *arguments)
 
-    patch.setattr(extract, "mark", mark)
+    patch.setattr(compact, "mark", mark)
 
 
 @mutation
 def compaction_loses_a_configuration(patch: Patch) -> None:
-    original = evaluator._live_slots
+    original = driver._live_slots
 
     def live(slots: Any) -> tuple[np.ndarray, np.ndarray]:
         every, owners = original(slots)
         return every[:-1], owners[:-1]
 
-    patch.setattr(evaluator, "_live_slots", live)
+    patch.setattr(driver, "_live_slots", live)
 
 
 @mutation
@@ -258,9 +259,9 @@ def compaction_overwrites_what_was_lent(patch: Patch) -> None:
 
 @mutation
 def compaction_mixes_up_keys(patch: Patch) -> None:
-    original = evaluator.Evaluator._relink
+    original = driver.Evaluator._relink
     patch.setattr(
-        evaluator.Evaluator,
+        driver.Evaluator,
         "_relink",
         lambda self, *rest: original(self, *rest[:-1], np.zeros_like(rest[-1])),
     )

@@ -14,11 +14,12 @@ import numba
 import numpy as np
 import pytest
 
-from ensue.runtime import correlate as correlation
-from ensue.runtime import enumerate as listing
-from ensue.runtime import evaluate as evaluation
-from ensue.runtime import evaluator, index, segment, tree
-from ensue.runtime.layout import NOTHING, UNION
+from ensue.kernels.graph import enumerate as listing
+from ensue.kernels.graph import segment
+from ensue.kernels.layout import NOTHING, UNION
+from ensue.kernels.match import correlate as correlation
+from ensue.kernels.match import driver, index, treap
+from ensue.kernels.match import evaluate as evaluation
 from tests.equivalence.suite import first_failure, related_suite, suite
 
 Patch = pytest.MonkeyPatch
@@ -97,17 +98,17 @@ def an_event_looks_for_its_partners_in_the_wrong_place(patch: Patch) -> None:
 
 
 def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
-    original = evaluator.rebuild
+    original = driver.rebuild
 
     def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
         original(tables, slots, index, keys)
         index.partners[:] = NOTHING
 
-    patch.setattr(evaluator, "rebuild", rebuild)
+    patch.setattr(driver, "rebuild", rebuild)
 
 
 def compaction_indexes_what_was_there_before(patch: Patch) -> None:
-    original = evaluator.rebuild
+    original = driver.rebuild
 
     def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
         before = slots.registers.copy()
@@ -115,7 +116,7 @@ def compaction_indexes_what_was_there_before(patch: Patch) -> None:
         original(tables, slots, index, keys)
         slots.registers[:] = before
 
-    patch.setattr(evaluator, "rebuild", rebuild)
+    patch.setattr(driver, "rebuild", rebuild)
 
 
 def a_merge_forgets_what_was_there(patch: Patch) -> None:
@@ -135,12 +136,12 @@ def registers_stay_as_they_are(patch: Patch) -> None:
 
 def _searched_otherwise(patch: Patch, change: Callable[[Any, int], int]) -> None:
     """Give even few configurations a tree, and let a search find others."""
-    original = tree.search
+    original = treap.search
 
     def search(*arguments: Any) -> int:
         return change(arguments[-2], original(*arguments))
 
-    patch.setattr(evaluator, "FEW_CONTENTS", 0)
+    patch.setattr(driver, "FEW_CONTENTS", 0)
     patch.setattr(correlation, "search", search)
 
 

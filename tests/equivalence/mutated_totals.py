@@ -19,11 +19,11 @@ import pytest
 import ensue
 from ensue.engine import aggregating, pruning
 from ensue.engine.evaluation import find_matches
+from ensue.kernels.count import count as counting
+from ensue.kernels.count import flip as flipping
+from ensue.kernels.graph import bounded, path_totals
+from ensue.kernels.layout import FOREVER, NOTHING, UNION
 from ensue.options import ReadOptions
-from ensue.runtime import count as counting
-from ensue.runtime import paths, prune
-from ensue.runtime import turn as turning
-from ensue.runtime.layout import FOREVER, NOTHING, UNION
 from tests.equivalence.suite import stream
 
 Patch = pytest.MonkeyPatch
@@ -130,7 +130,7 @@ def _steps(change: Callable[..., None]) -> Callable[[Patch], None]:
 
     def apply(patch: Patch) -> None:
         original = counting.add_step
-        for module in (counting, turning):
+        for module in (counting, flipping):
             patch.setattr(module, "add_step", lambda *given: change(original, *given))
 
     return apply
@@ -182,10 +182,10 @@ def a_product_forgets_bounds(patch: Patch) -> None:
     patch.setattr(counting, "add_product", product)
 
 
-def the_turn_keeps_one_start_only(patch: Patch) -> None:
-    original = counting.turn
+def the_flip_keeps_one_start_only(patch: Patch) -> None:
+    original = counting.flip
 
-    def turn(*given: Any) -> Any:
+    def flip(*given: Any) -> Any:
         runs, key = given[4], given[7]
         found = original(*given)
         front = runs.front[key]
@@ -193,46 +193,46 @@ def the_turn_keeps_one_start_only(patch: Patch) -> None:
             given[3].next[front] = NOTHING
         return found
 
-    patch.setattr(counting, "turn", turn)
+    patch.setattr(counting, "flip", flip)
 
 
-def the_turn_keeps_what_has_left_the_window(patch: Patch) -> None:
-    original = counting.turn
-    patch.setattr(counting, "turn", lambda *given: original(*given[:-1], FOREVER))
+def the_flip_keeps_what_has_left_the_window(patch: Patch) -> None:
+    original = counting.flip
+    patch.setattr(counting, "flip", lambda *given: original(*given[:-1], FOREVER))
 
 
 def the_graph_adds_no_values(patch: Patch) -> None:
-    patch.setattr(paths, "add_event", lambda *_: None)
+    patch.setattr(path_totals, "add_event", lambda *_: None)
 
 
 def the_graph_adds_the_values_of_another_event(patch: Patch) -> None:
-    original = paths.add_event
-    patch.setattr(paths, "add_event", lambda *given: original(*given[:-1], 0))
+    original = path_totals.add_event
+    patch.setattr(path_totals, "add_event", lambda *given: original(*given[:-1], 0))
 
 
 def what_the_window_cuts_is_not_cleared(patch: Patch) -> None:
-    patch.setattr(paths, "set_number", lambda *_: None)
+    patch.setattr(path_totals, "set_number", lambda *_: None)
 
 
 def a_union_adds_one_side_only(patch: Patch) -> None:
-    original = paths.weigh_paths
+    original = path_totals.weigh_paths
 
     def weigh(graph: Any, *rest: Any) -> None:
         right = np.where(graph.label == UNION, graph.left, graph.right)
         original(graph._replace(right=right), *rest)
 
-    patch.setattr(paths, "weigh_paths", weigh)
+    patch.setattr(path_totals, "weigh_paths", weigh)
 
 
 def paths_beyond_the_window_are_added(patch: Patch) -> None:
-    original = paths.weigh_paths
+    original = path_totals.weigh_paths
 
     def weigh(graph: Any, *rest: Any) -> None:
         clocks = graph.start_clock.copy()
         clocks[:] = clocks.max(initial=0)
         original(graph._replace(start_clock=clocks), *rest)
 
-    patch.setattr(paths, "weigh_paths", weigh)
+    patch.setattr(path_totals, "weigh_paths", weigh)
 
 
 # --- aggregates of matches -------------------------------------------------------------------
@@ -265,7 +265,7 @@ aggregates_read_one_event_only = _folds(
 
 
 def everything_is_pruned_from_above(patch: Patch) -> None:
-    original = prune.bound_paths
+    original = bounded.bound_paths
 
     def bound(graph: Any, bounds: Any) -> None:
         original(graph, bounds)
@@ -275,7 +275,7 @@ def everything_is_pruned_from_above(patch: Patch) -> None:
 
 
 def everything_is_pruned_from_below(patch: Patch) -> None:
-    original = prune.bound_paths
+    original = bounded.bound_paths
 
     def bound(graph: Any, bounds: Any) -> None:
         original(graph, bounds)
@@ -285,7 +285,7 @@ def everything_is_pruned_from_below(patch: Patch) -> None:
 
 
 def scopes_do_not_begin_anew(patch: Patch) -> None:
-    original = prune.bound_paths
+    original = bounded.bound_paths
 
     def bound(graph: Any, bounds: Any) -> None:
         bounds.opens[:] = False
@@ -296,7 +296,7 @@ def scopes_do_not_begin_anew(patch: Patch) -> None:
 
 
 def the_window_is_taken_to_begin_late(patch: Patch) -> None:
-    original = prune.bound_paths
+    original = bounded.bound_paths
 
     def bound(graph: Any, bounds: Any) -> None:
         original(graph, bounds)
@@ -316,8 +316,8 @@ MUTATIONS: dict[str, Callable[[Patch], None]] = {
     "a step adds the values of another event": a_step_adds_the_values_of_another_event,
     "a product forgets the sums of its left side": a_product_forgets_the_sums_of_its_left_side,
     "a product forgets bounds": a_product_forgets_bounds,
-    "the turn keeps one start only": the_turn_keeps_one_start_only,
-    "the turn keeps what has left the window": the_turn_keeps_what_has_left_the_window,
+    "the flip keeps one start only": the_flip_keeps_one_start_only,
+    "the flip keeps what has left the window": the_flip_keeps_what_has_left_the_window,
     "the graph adds no values": the_graph_adds_no_values,
     "the graph adds the values of another event": the_graph_adds_the_values_of_another_event,
     "what the window cuts is not cleared": what_the_window_cuts_is_not_cleared,

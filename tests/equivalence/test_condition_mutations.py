@@ -16,10 +16,10 @@ import ensue
 from ensue.automata.registers import Deferred, Guard, Plan
 from ensue.engine.intervals import Barriers
 from ensue.engine.refine import Refined
+from ensue.kernels.layout import EMPTY
+from ensue.kernels.tables import Table
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
-from ensue.runtime.layout import EMPTY
-from ensue.runtime.table import Table
 from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
 

@@ -19,10 +19,10 @@ from ensue.analysis.context import Clock
 from ensue.engine.intake import load
 from ensue.engine.program import compiled as machine_of
 from ensue.engine.program import plan_of
+from ensue.kernels.match import driver
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
 from ensue.options import ReadOptions
-from ensue.runtime import evaluator
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
 
@@ -47,7 +47,7 @@ def test_engine_eq_reference_with_conditions(
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluator, "FEW_CONTENTS", few)
+        patch.setattr(driver, "FEW_CONTENTS", few)
         fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
     note(expected)
     is_fast = takes_fast_path(ready, rows, positions_only)

@@ -16,8 +16,8 @@ from ensue.engine.feed import Feed
 from ensue.engine.keys import Keys
 from ensue.engine.lane import Lane
 from ensue.engine.store import Store
+from ensue.kernels.match import state as match_state
 from ensue.predicates.sharing import Union
-from ensue.runtime import saved
 from tests.equivalence.test_engine import described
 from tests.pairs import collected
 
@@ -126,24 +126,24 @@ def the_buffer_is_not_saved(patch: Patch) -> None:
 
 def states_are_saved_by_number(patch: Patch) -> None:
     """Take states for each other, as numbers in another process would."""
-    original = saved.save
+    original = match_state.save
 
     def save(evaluator: Any) -> dict[str, Any]:
         state = original(evaluator)
         return {**state, "states": tuple(reversed(state["states"]))}
 
-    patch.setattr(saved, "save", save)
+    patch.setattr(match_state, "save", save)
 
 
 def labels_are_saved_by_number(patch: Patch) -> None:
-    original = saved.save
+    original = match_state.save
 
     def save(evaluator: Any) -> dict[str, Any]:
         state = original(evaluator)
         bits = list(reversed(state["labels"].values()))
         return {**state, "labels": dict(zip(state["labels"], bits, strict=True))}
 
-    patch.setattr(saved, "save", save)
+    patch.setattr(match_state, "save", save)
 
 
 def keys_seen_are_forgotten(patch: Patch) -> None:

@@ -17,8 +17,8 @@ from ensue.engine.fast import Fast
 from ensue.engine.lane import Manner
 from ensue.engine.match import Matches
 from ensue.engine.session import Session
+from ensue.kernels import tables as tables
 from ensue.options import Limits, ReadOptions
-from ensue.runtime import table as tables
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
 from tests.pairs import Pair, pairs
 from tests.strategies import Language

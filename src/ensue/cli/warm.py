@@ -14,7 +14,7 @@ def warm() -> None:
     Ensue on a machine is enough, for example when an image is built.
     """
     from ensue.engine.warming import STEPS, steps
-    from ensue.runtime.jit import FOLDER
+    from ensue.kernels.compile.jit import FOLDER
 
     start = clock.perf_counter()
     for number, name in enumerate(steps(), 1):

@@ -26,8 +26,8 @@ from ensue.engine.store import Store
 from ensue.engine.stream import Stream
 from ensue.engine.way_back import WayBack
 from ensue.errors import BudgetError
-from ensue.runtime.evaluate import carry_latest
-from ensue.runtime.segment import Listing
+from ensue.kernels.graph.segment import Listing
+from ensue.kernels.match.evaluate import carry_latest
 
 _NEVER = -1
 

@@ -1,7 +1,7 @@
 """AGGREGATE on enumeration, many matches at a time.
 
 Where only aggregates of stream events, filters on them and projections are left to be applied,
-everything is done on columns: the kernels of runtime/aggregate.py go over the events of each match
+everything is done on columns: the kernels of kernels/aggregate.py go over the events of each match
 once. Matches that become equal by a projection are one.
 """
 
@@ -28,13 +28,13 @@ from ensue.engine.intervals import Barrier, Undisturbed
 from ensue.engine.pruning import Limit, bounds_of
 from ensue.engine.sources import Source, source_of
 from ensue.engine.stream import Stream
+from ensue.kernels.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
+from ensue.kernels.memory import read_only
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import ComplexEvent, Computed, Found
 from ensue.predicates.evaluate import Batch
-from ensue.runtime.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
-from ensue.runtime.memory import read_only
 
 Path = tuple[str, ...]
 

@@ -33,11 +33,11 @@ from ensue.analysis.types import Type
 from ensue.automata.registers import Deferred
 from ensue.engine.stream import Stream, column_at
 from ensue.errors import EventError
+from ensue.kernels.graph.segment import Listing
 from ensue.logic.evaluate import Tally, evaluate
 from ensue.predicates.evaluate import COMPARISONS, Batch
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
-from ensue.runtime.segment import Listing
 
 ANY, NEVER, UNKNOWN = -1, -2, -3
 """Codes: nothing is bound, so that the equality holds; NULL, or two values at once, which nothing

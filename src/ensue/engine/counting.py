@@ -19,14 +19,14 @@ from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering
 from ensue.errors import BudgetError
+from ensue.kernels.count import state as runs_state
+from ensue.kernels.count.driver import Counter
+from ensue.kernels.count.runs import Counted
+from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.options import Limits
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.runtime import saved_counts
-from ensue.runtime.counter import Counter
-from ensue.runtime.runs import Counted
-from ensue.runtime.table import Table
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class Counting:
             "begins": self.begins,
             "symbols": tuple(self.alphabet.bits),
             "ranks": tuple((term, tuple(values)) for term, values in self.adder.ranks.items()),
-            **below("counter", saved_counts.save(self.counter)),
+            **below("counter", runs_state.save(self.counter)),
             **below("gathering", self.gathering.save()),
         }
         if self.keys is not None:
@@ -142,7 +142,7 @@ class Counting:
         if self.keys is not None:
             self.keys.load(part(saved, "keys"))
         self.gathering.load(part(saved, "gathering"))
-        saved_counts.load(self.counter, part(saved, "counter"), self.alphabet.bits)
+        runs_state.load(self.counter, part(saved, "counter"), self.alphabet.bits)
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that is still of interest: rows have all they need."""

@@ -26,16 +26,16 @@ from ensue.engine.recogniser import NOTHING, Outcome, StoppedError
 from ensue.engine.refine import Refined, Refinement
 from ensue.engine.stream import Stream
 from ensue.errors import BudgetError
+from ensue.kernels.graph.segment import Segment
+from ensue.kernels.match import state as saved_state
+from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.options import Limits
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Shared, Union
 from ensue.predicates.symbols import Alphabet
-from ensue.runtime import saved as saved_state
-from ensue.runtime.evaluator import Evaluator
-from ensue.runtime.segment import Segment
-from ensue.runtime.table import Table
 
 _SLACK = 1 << 16
 """So many strings may be known in vain before those in registers are looked for."""

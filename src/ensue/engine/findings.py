@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.errors import BudgetError
+from ensue.kernels.graph.bounded import Bounds
+from ensue.kernels.graph.segment import Listing, Segment
+from ensue.kernels.layout import Hits
+from ensue.kernels.memory import new_integers
 from ensue.logic.reference import ComplexEvent, Found
-from ensue.runtime.layout import Hits
-from ensue.runtime.memory import new_integers
-from ensue.runtime.prune import Bounds
-from ensue.runtime.segment import Listing, Segment
 
 UNKNOWN = sys.maxsize
 """The effort of counting what has to be listed for that."""

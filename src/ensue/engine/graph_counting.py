@@ -18,12 +18,12 @@ from ensue.engine.block import below, part
 from ensue.engine.findings import Enumerated, Findings
 from ensue.engine.stream import Stream
 from ensue.engine.totals import Adder, Gathering, Summed
+from ensue.kernels.count.driver import Counter, Terms
+from ensue.kernels.count.runs import Counted
+from ensue.kernels.count.weights import Values, binds_of
+from ensue.kernels.graph.path_totals import weigh
+from ensue.kernels.graph.segment import Segment
 from ensue.predicates.evaluate import Batch
-from ensue.runtime.counter import Counter, Terms
-from ensue.runtime.paths import weigh
-from ensue.runtime.runs import Counted
-from ensue.runtime.segment import Segment
-from ensue.runtime.weights import Values, binds_of
 
 
 @dataclass(slots=True)

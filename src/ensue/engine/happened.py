@@ -31,8 +31,8 @@ from ensue.engine.correlation import (
     compared,
 )
 from ensue.engine.stream import Stream
+from ensue.kernels.graph.segment import Listing
 from ensue.predicates.vectors import Numbers, UnsupportedError
-from ensue.runtime.segment import Listing
 
 _PAIRS = 1 << 18
 """So many pairs of what is asked and a match of ψ are looked at in one block."""

@@ -13,7 +13,7 @@ from ensue.automata.registers import Interval
 from ensue.engine.correlation import marked
 from ensue.engine.happened import Asked
 from ensue.engine.stream import Stream
-from ensue.runtime.segment import Listing
+from ensue.kernels.graph.segment import Listing
 
 
 class Stretch(NamedTuple):

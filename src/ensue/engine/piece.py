@@ -21,8 +21,8 @@ from ensue.engine.shape import Path, Shape
 from ensue.engine.stream import Stream, column_at
 from ensue.engine.tabulate import Layout, table_of, totals_table
 from ensue.engine.totals import Summed, partition_columns, summed_rows
+from ensue.kernels.memory import new_integers
 from ensue.logic.reference import Found, Row
-from ensue.runtime.memory import new_integers
 
 _NO_POSITIONS = np.zeros(0, np.int64)
 

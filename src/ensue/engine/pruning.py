@@ -20,10 +20,10 @@ from ensue.automata.build import Compiled
 from ensue.engine.chain import Operator
 from ensue.engine.sources import source_of
 from ensue.engine.stream import Stream
+from ensue.kernels.graph.bounded import Bounds, bound_paths
+from ensue.kernels.graph.segment import Segment
+from ensue.kernels.layout import Graph
 from ensue.logic import formula as f
-from ensue.runtime.layout import Graph
-from ensue.runtime.prune import Bounds, bound_paths
-from ensue.runtime.segment import Segment
 
 _FUNCTIONS = ("count", "sum", "min", "max")
 _EXACT = 2.0**53

@@ -7,8 +7,8 @@ import numpy as np
 from ensue.analysis.bound import Window
 from ensue.engine.keys import Keys
 from ensue.engine.stream import Stream
+from ensue.kernels.match.evaluate import count_ordinals
 from ensue.predicates.vectors import Strings, vector_of
-from ensue.runtime.evaluate import count_ordinals
 
 _NO_KEYS = np.zeros(0, np.int32)
 

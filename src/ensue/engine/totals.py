@@ -1,6 +1,6 @@
 """SELECT count(*), sum(x.a), …: what is added up over runs, and the rows made of it.
 
-A column becomes a few terms of the weights of runs (see runtime/weights.py): a sum of whole
+A column becomes a few terms of the weights of runs (see kernels/count/weights.py): a sum of whole
 numbers one modulo 2^64, one as a double that tells which multiple of 2^64 is missing, and one of
 absolute values that tells how far to trust it; min and max a number in the order of the values.
 """
@@ -18,13 +18,13 @@ from ensue.analysis.bound import Column, Interval, Totals
 from ensue.analysis.types import Type
 from ensue.engine.convert import arrow_type, arrow_values, python_value
 from ensue.engine.stream import Stream, column_at
+from ensue.kernels.count.driver import Terms
+from ensue.kernels.count.runs import Counted
+from ensue.kernels.count.weights import NONE, Values, Weights, load_weights, save_weights
 from ensue.logic.reference import Row
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
-from ensue.runtime.counter import Terms
-from ensue.runtime.runs import Counted
-from ensue.runtime.weights import NONE, Values, Weights, load_weights, save_weights
 
 Path = tuple[str, ...]
 

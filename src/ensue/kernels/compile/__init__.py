@@ -1,0 +1,1 @@
+"""How kernels are compiled by Numba and kept on disk."""

@@ -1,0 +1,196 @@
+"""A leaner way through Numba, which takes a fraction of the time.
+
+Numba looks at every statement of a kernel many times, and what helpers it takes in are read,
+rewritten and copied anew at every call. A kernel needs little of this: it is made of whole
+numbers, arrays and tuples of arrays, and every variable has one type. So its helpers are taken in
+by a few lines of our own, and then whatever says the same twice is said once, in the beginning:
+constants, the arrays of the tuples that it is given, their shapes. This leaves less than half of
+the statements, and most of Numba's passes have nothing left to do.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+import numba
+from numba._dynfunc import make_function
+from numba.core import types, untyped_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+
+from ensue.kernels.compile.announcing import announce
+from ensue.kernels.compile.flatten import flatten
+
+_UNNEEDED = frozenset(
+    {
+        "DeadBranchPrune",
+        "DumpParforDiagnostics",
+        "FindLiterallyCalls",
+        "InlineClosureLikes",
+        "InlineInlinables",
+        "InlineOverloads",
+        "LiteralPropagationSubPipelinePass",
+        "LiteralUnroll",
+        "MakeFunctionToJitFunction",
+        "NoPythonSupportedFeatureValidation",
+        "NopythonRewrites",
+        "NopythonTypeInference",
+        "PreLowerStripPhis",
+        "ReconstructSSA",
+        "RewriteDynamicRaises",
+        "RewriteSemanticConstants",
+        "WithLifting",
+    }
+)
+"""The passes for what no kernel has: closures, exceptions, array expressions, variables of several
+types, Python's own containers."""
+
+
+class _Library(JITCodeLibrary):
+    """Machine code that is optimised once: by Numba, each part is for itself and then all again."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        manager, builder = self._codegen._module_pass_manager()
+        manager.run(self._final_module, builder)
+
+
+class _Part(_Library):
+    """A subroutine: optimised together with the kernels that call it, and called by nobody else."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        library: Any = super()
+        library._finalize_dynamic_globals()
+        library._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class LeanCompiler(CompilerBase):
+    """Numba's own passes, without those that a kernel does not need."""
+
+    library: type[_Library] = _Library
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes."""
+        state = self.state
+        if self.library is _Library:
+            announce(state.func_id.modname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.add_pass_after(Flatten, untyped_passes.IRProcessing)
+        manager.add_pass_after(InferTypes, NopythonTypeInference)
+        manager.passes = [each for each in manager.passes if each[0].__name__ not in _UNNEEDED]
+        manager.finalize()
+        return [manager]
+
+
+class PartCompiler(LeanCompiler):
+    """The same for a subroutine."""
+
+    library = _Part
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes."""
+        self.state.flags.no_compile = True
+        (manager,) = super().define_pipelines()
+        manager.add_pass_after(Register, NativeLowering)
+        manager.finalize()
+        return [manager]
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class Register(LoweringPass):
+    """Let kernels find a subroutine; Python cannot call it."""
+
+    _name = "ensue_register"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Write down where it is."""
+        made = state["cr"]
+        name = state.func_id.func_name
+        module = made.fndesc.lookup_module()
+        function = make_function(module, name, "", 0, made.env, (state.library,))
+        state.targetctx.insert_user_function(function, made.fndesc, [state.library])
+        state["cr"] = made._replace(cfunc=function)
+        return True
+
+
+class _Remembering:
+    """A typing context that works out once what an operation on some types gives."""
+
+    _known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, given: Any, named: Any) -> Any:
+        """Return the signature of a call."""
+        if named or not isinstance(function, types.Function):
+            return self._context.resolve_function_type(function, given, named)
+        plain = tuple(map(types.unliteral, given))
+        key = function, plain
+        if key not in self._known:
+            self._known[key] = self._context.resolve_function_type(function, plain, named)
+        return self._known[key]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class InferTypes(NopythonTypeInference):
+    """Numba's inference, which does not work out the same thing twice."""
+
+    _name = "ensue_infer_types"
+
+    def run_pass(self, state: Any) -> bool:
+        """Find the types of all variables."""
+        context = state.typingctx
+        state.typingctx = _Remembering(context)
+        try:
+            inference: Any = super()
+            return bool(inference.run_pass(state))
+        finally:
+            state.typingctx = context
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Flatten(FunctionPass):
+    """Take helpers in, and say everything once."""
+
+    _name = "ensue_flatten"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Change the statements of a kernel in place."""
+        checked = bool(state.flags.boundscheck)
+        flatten(state.func_ir, state.args, _part_of, checked=checked)
+        return True
+
+
+@cache
+def _part_of(dispatcher: Any) -> Any:
+    """Return a subroutine as it is called by kernels."""
+    options = {
+        name: value
+        for name, value in dispatcher.targetoptions.items()
+        if name not in ("nopython", "nogil", "cache", "no_cfunc_wrapper")
+    }
+    jit: Any = numba.njit
+    return jit(
+        pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(dispatcher.py_func)

@@ -1,0 +1,1 @@
+"""Counting: weights of runs of the automaton, without a match graph."""

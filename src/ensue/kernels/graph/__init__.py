@@ -1,0 +1,1 @@
+"""The match graph: its arena, compaction, enumeration and totals over paths."""

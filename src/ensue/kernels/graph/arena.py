@@ -1,0 +1,117 @@
+"""The arrays of the match graph: how they grow, are compacted, and are lent to matches.
+
+Nodes are appended and never changed. So matches that need a large part of the graph read the very
+arrays that the evaluation goes on appending to. From then on nothing in these is overwritten:
+compaction moves what is alive to new ones, and the old ones are left to the matches. A few matches
+get a copy of what they need instead, lest they hold on to everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensue.errors import BudgetError
+from ensue.kernels.graph.compact import Marked, cut, mark_below
+from ensue.kernels.graph.segment import Segment
+from ensue.kernels.layout import NODES, STARTS, Graph, Hits, new_graph
+from ensue.kernels.tables import room
+
+_GUESSES = 7
+"""So often in a row hits are taken to need as much as those before: it takes time to find out."""
+
+_NODES_A_HIT = 64
+"""But only where there are not more nodes than that for each."""
+
+
+@dataclass(slots=True)
+class Arena:
+    """The match graph of an evaluation, whose counters say how much of it is in use."""
+
+    graph: Graph
+    counters: np.ndarray
+    most_bytes: int
+    within_keys: bool
+    """Whether clocks are numbers within a key, so that starts do not come in their order."""
+    lent: bool = False
+    """Whether matches read these arrays."""
+    _need: float = 0.0
+    """How many nodes a hit needed when that was looked at last."""
+    _guesses: int = 0
+    """How often that may be taken for granted."""
+
+    def resize(self, nodes: int, starts: int) -> None:
+        """Make room for so many nodes and starts; BudgetError where that is too much."""
+        if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):
+            return
+        size = _size(nodes, starts)
+        if size > self.most_bytes:
+            raise BudgetError(
+                f"the partial matches need {size:,} bytes, more than the budget of "
+                f"{self.most_bytes:,}; a shorter WITHIN or a PARTITION BY makes them fewer, and "
+                "max_bytes= raises the budget"
+            )
+        grown = new_graph(nodes, starts)
+        for old, new in zip(self._used(), grown, strict=True):
+            new[: len(old)] = old
+        self._move(grown)
+
+    def hand_out(self, hits: Hits, limit: int) -> Segment:
+        """Give hits a graph that outlives what comes: these arrays, or a copy of their part."""
+        count = len(hits.end)
+        many = _NODES_A_HIT * count >= len(self.graph.label)
+        if self._guesses and many and self._is_worth_lending(count * self._need):
+            self._guesses -= 1
+            return self._lend(hits, limit)
+        marked = self._mark(hits.root, hits.edge, hits.floor)
+        self._need, self._guesses = marked.nodes / count, 0
+        if self._is_worth_lending(marked.nodes):
+            self._guesses = _GUESSES
+            return self._lend(hits, limit)
+        graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
+        return Segment(graph, marked.moved(hits), limit)
+
+    def _is_worth_lending(self, nodes: float) -> bool:
+        """Tell whether so many nodes are most of those that are there, and many of the room."""
+        return bool(2 * nodes >= self.counters[NODES] and 4 * nodes >= len(self.graph.label))
+
+    def _lend(self, hits: Hits, limit: int) -> Segment:
+        self.lent = True
+        return Segment(self._used(), hits, limit, lent=True)
+
+    def compact(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> np.ndarray:
+        """Keep only what lies below some roots; return where these are then."""
+        marked = self._mark(roots, edges, floors)
+        into = self._successor(marked) if self.lent else self.graph
+        kept = marked.gathered(self.graph, into)
+        self.counters[NODES] = len(kept.label)
+        self.counters[STARTS] = len(kept.start_clock)
+        if self.lent:
+            self._move(into)
+        return marked.place_of(roots)
+
+    def _successor(self, marked: Marked) -> Graph:
+        """Allocate the arrays that follow on lent ones.
+
+        What is alive stands in both, so the larger they are the less is kept twice.
+        """
+        nodes, starts = len(self.graph.label), len(self.graph.start_clock)
+        larger = room(nodes, 4 * marked.nodes), room(starts, 4 * marked.starts)
+        if _size(*larger) <= self.most_bytes:
+            nodes, starts = larger
+        return new_graph(nodes, starts)
+
+    def _move(self, to: Graph) -> None:
+        self.graph = to
+        self.lent = False
+
+    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> Marked:
+        return mark_below(self._used(), roots, edges, floors, within_keys=self.within_keys)
+
+    def _used(self) -> Graph:
+        return cut(self.graph, int(self.counters[NODES]), int(self.counters[STARTS]))
+
+
+def _size(nodes: int, starts: int) -> int:
+    return nodes * 24 + starts * 16

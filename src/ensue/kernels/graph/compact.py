@@ -1,0 +1,166 @@
+"""The compaction kernels: what is alive below some roots, gathered in as few nodes as it takes.
+
+Children stand before parents, so one pass backwards marks and one pass forwards gathers. What lies
+before the edge of its root's window, or was consumed, is left out, and a union of which one side
+is left is that side. They serve the evaluation (roots: the configurations), whose graph is
+gathered where it is or into new arrays, and matches (roots: the hits), which so own what they need.
+
+Both passes run through all of the graph that is alive, which for a long window is larger than any
+cache. So a node has one number: while marking the first start that some root needs below it, then
+its new place, both plus one. 0 is for all others, whose pages are mostly never touched then.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensue.kernels.compile.jit import kernel
+from ensue.kernels.layout import NOTHING, UNION, Array, Graph, Hits
+from ensue.kernels.minmax import larger, smaller
+
+
+@kernel
+def mark(
+    graph: Graph,
+    roots: Array,
+    edges: Array,
+    floors: Array,
+    by_edge: bool,
+    places: Array,
+    node_edges: Array,
+    new_starts: Array,
+) -> tuple[int, int, int]:
+    """Mark what lies below the roots; return how many nodes and starts, and the first node.
+
+    Args:
+        edges: for each root the least clock of a start that it needs; they do not decrease.
+        floors: for each root the first start that was not consumed.
+        by_edge: starts are not in the order of their clocks, which are numbers within keys.
+        places: for each node 0, and in the end one more than the first start needed below it.
+        node_edges: the same for edges, where they matter.
+        new_starts: for each start, and one more, 0, and in the end its new number.
+    """
+    passed = 0
+    pending = 0
+    node = 0
+    for i in range(roots.shape[0]):
+        root = roots[i]
+        if by_edge:
+            unknown = places[root] == 0
+            node_edges[root] = edges[i] if unknown else smaller(node_edges[root], edges[i])
+        else:
+            while passed < new_starts.shape[0] - 1 and graph.start_clock[passed] < edges[i]:
+                passed += 1
+        first = larger(passed, floors[i]) + 1
+        pending += places[root] == 0
+        node = larger(node, root + 1)
+        if places[root] == 0 or first < places[root]:
+            places[root] = first
+    kept = 0
+    while pending > 0:
+        node -= 1
+        first = places[node]
+        if first == 0:
+            continue
+        pending -= 1
+        kept += 1
+        for side in range(2):
+            child = graph.left[node] if side == 0 else graph.right[node]
+            if child == NOTHING:
+                continue
+            start = graph.start[child]
+            if start + 1 < first:
+                continue
+            if by_edge:
+                if graph.start_clock[start] < node_edges[node]:
+                    continue
+                if places[child] == 0 or node_edges[node] < node_edges[child]:
+                    node_edges[child] = node_edges[node]
+            pending += places[child] == 0
+            if places[child] == 0 or first < places[child]:
+                places[child] = first
+        new_starts[graph.start[node]] = 1
+    count = 0
+    for start in range(new_starts.shape[0]):
+        used = new_starts[start]
+        new_starts[start] = count
+        count += used
+    return kept, count, node
+
+
+@kernel
+def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Graph) -> int:
+    """Copy what was marked, to the same graph or to another; return how many nodes there are.
+
+    Nothing was marked before the node `begin`.
+    """
+    for start in range(new_starts.shape[0] - 1):
+        place = new_starts[start]
+        if new_starts[start + 1] > place:
+            into.start_position[place] = graph.start_position[start]
+            into.start_clock[place] = graph.start_clock[start]
+    count = 0
+    for node in range(begin, places.shape[0]):
+        if places[node] == 0:
+            continue
+        left = graph.left[node]
+        right = graph.right[node]
+        new_left = places[left] - 1 if left != NOTHING else NOTHING
+        new_right = places[right] - 1 if right != NOTHING else NOTHING
+        if graph.label[node] == UNION and (new_left == NOTHING or new_right == NOTHING):
+            places[node] = larger(new_left, new_right) + 1
+            continue
+        into.label[count] = graph.label[node]
+        into.left[count] = new_left
+        into.right[count] = new_right
+        into.position[count] = graph.position[node]
+        into.start[count] = new_starts[graph.start[node]]
+        count += 1
+        places[node] = count
+    return count
+
+
+class Marked(NamedTuple):
+    """What is alive below some roots."""
+
+    places: np.ndarray
+    """[node]: 0, or something else for those alive; once gathered one more than its place."""
+    new_starts: np.ndarray
+    """[start]: its new number."""
+    nodes: int
+    starts: int
+    """How many there are; fewer nodes are left where one side of a union is."""
+    begin: int
+    """The first node that is alive."""
+
+    def gathered(self, graph: Graph, into: Graph) -> Graph:
+        """Copy what is alive, to the same graph or to another that has room."""
+        return cut(into, gather(graph, self.begin, self.places, self.new_starts, into), self.starts)
+
+    def moved(self, hits: Hits) -> Hits:
+        """Return hits with their roots and floors as they are once gathered."""
+        return hits._replace(root=self.place_of(hits.root), floor=self.new_starts[hits.floor])
+
+    def place_of(self, nodes: np.ndarray) -> np.ndarray:
+        """Return where nodes that are alive stand once gathered."""
+        places: np.ndarray = self.places[nodes] - 1
+        return places
+
+
+def cut(graph: Graph, nodes: int, starts: int) -> Graph:
+    """Return the first nodes and starts of a graph."""
+    return Graph(*(each[:nodes] for each in graph[:5]), *(each[:starts] for each in graph[5:]))
+
+
+def mark_below(
+    graph: Graph, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray, *, within_keys: bool
+) -> Marked:
+    """Find what is alive below some roots; `within_keys`: clocks are numbers within keys."""
+    nodes, starts = len(graph.label), len(graph.start_clock)
+    places = np.zeros(nodes, np.int32)
+    new_starts = np.zeros(starts + 1, np.int32)
+    node_edges = np.zeros(nodes if within_keys else 0, np.int64)
+    needed = (roots, edges, floors, within_keys)
+    return Marked(places, new_starts, *mark(graph, *needed, places, node_edges, new_starts))

@@ -1,0 +1,281 @@
+"""Enumeration and counting of the matches below a node.
+
+Both walk the graph depth first, left before right, so matches come latest start first, and turn
+away from what lies before the window's edge. The walk can stop when its output is full and go on
+later: its whole state is the stack.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensue.kernels.compile.jit import helper, kernel
+from ensue.kernels.layout import NOTHING, UNION, Array, Graph
+
+HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
+"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed. And
+whether all that it listed last have the same labels, as those of a sequence."""
+
+_LOW = 0xFFFFFFFF
+
+
+class Walk(NamedTuple):
+    """The state of an enumeration."""
+
+    cursor: np.ndarray
+    node: np.ndarray
+    length: np.ndarray
+    """The stack: nodes to visit, and how long the path above each was."""
+    path_position: np.ndarray
+    path_label: np.ndarray
+
+
+class Room(NamedTuple):
+    """What counting needs of every node: how many paths lead there, and a stack."""
+
+    ways: np.ndarray
+    sizes: np.ndarray
+    stack: np.ndarray
+
+
+class Found(NamedTuple):
+    """Matches as flat arrays: those of match i stand from offset[i] to offset[i + 1]."""
+
+    start: np.ndarray
+    hit: np.ndarray
+    offset: np.ndarray
+    position: np.ndarray
+    label: np.ndarray
+
+
+@helper
+def alive(graph: Graph, node: int, edge: int, floor: int) -> bool:
+    """Tell whether something below a node starts inside the window."""
+    start = graph.start[node]
+    inside: bool = start >= floor and graph.start_clock[start] >= edge
+    return inside
+
+
+def pack(graph: Graph) -> np.ndarray:
+    """Put all that a walk reads of a node side by side, so that a visit costs one access.
+
+    The four words of a node are: its label, and its left child; the start of its right child, and
+    that child; the clock of that start; the position of its event, or where its run starts.
+    """
+    nodes = len(graph.label)
+    packed = np.empty((nodes, 4), np.int64)
+    right = np.maximum(graph.right, 0)
+    start = graph.start[right]
+    packed[:, 0] = graph.label.astype(np.int64) << 32 | graph.left.astype(np.uint32)
+    packed[:, 1] = start.astype(np.int64) << 32 | right
+    packed[:, 2] = graph.start_clock[start]
+    packed[:, 3] = np.where(graph.label > 0, graph.position, graph.start_position[graph.start])
+    return packed
+
+
+@kernel
+def list_matches(
+    packed: Array, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
+) -> int:
+    """List matches until all are listed or `found` is full; return how many."""
+    count = 0
+    filled = 0
+    found.offset[0] = 0
+    hit = walk.cursor[HIT]
+    depth = walk.cursor[DEPTH]
+    listed = walk.cursor[LISTED]
+    full = False
+    alike = True
+    # A path is at most as long as the graph has nodes, for which half of the room is kept.
+    enough = found.position.shape[0] // 2
+    while hit < roots.shape[0]:
+        if depth == 0 and listed == 0:
+            walk.node[0] = roots[hit]
+            walk.length[0] = 0
+            depth = 1
+        edge = edges[hit]
+        floor = floors[hit]
+        while depth > 0:
+            if count == found.start.shape[0] or filled > enough:
+                full = True
+                break
+            depth -= 1
+            node = walk.node[depth]
+            length = walk.length[depth]
+            word = packed[node, 0]
+            label = word >> 32
+            while label != 0:
+                if label == UNION:
+                    right = packed[node, 1]
+                    if right >> 32 >= floor and packed[node, 2] >= edge:
+                        walk.node[depth] = right & _LOW
+                        walk.length[depth] = length
+                        depth += 1
+                else:
+                    walk.path_position[length] = packed[node, 3]
+                    walk.path_label[length] = label
+                    length += 1
+                node = word & _LOW
+                word = packed[node, 0]
+                label = word >> 32
+            found.start[count] = packed[node, 3]
+            found.hit[count] = hit
+            for i in range(length):
+                label = walk.path_label[length - 1 - i]
+                found.position[filled + i] = walk.path_position[length - 1 - i]
+                found.label[filled + i] = label
+                alike = alike and found.label[i] == label
+            alike = alike and filled == count * length
+            filled += length
+            count += 1
+            found.offset[count] = filled
+            listed += 1
+            if listed == limit:
+                depth = 0
+        if full:
+            break
+        hit += 1
+        depth = 0
+        listed = 0
+    walk.cursor[HIT] = hit
+    walk.cursor[DEPTH] = depth
+    walk.cursor[LISTED] = listed
+    walk.cursor[ALIKE] = alike
+    return count
+
+
+@kernel
+def count_matches(
+    graph: Graph,
+    roots: Array,
+    edges: Array,
+    floors: Array,
+    patience: int,
+    room: Room,
+    counts: Array,
+    estimates: Array,
+) -> None:
+    """Count the matches of every hit.
+
+    Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
+    root to every node below it, which takes one pass over the graph however many there are. The
+    estimates tell where a count is too large for 64 bits.
+    """
+    ways, sizes, stack = room.ways, room.sizes, room.stack
+    for hit in range(roots.shape[0]):
+        edge = edges[hit]
+        floor = floors[hit]
+        total = 0
+        steps = 0
+        depth = 1
+        stack[0] = roots[hit]
+        while depth > 0 and steps < patience:
+            steps += 1
+            depth -= 1
+            node = stack[depth]
+            label = graph.label[node]
+            if label == UNION:
+                right = graph.right[node]
+                if alive(graph, right, edge, floor):
+                    stack[depth] = right
+                    depth += 1
+            if label != 0:
+                stack[depth] = graph.left[node]
+                depth += 1
+            else:
+                total += 1
+        if depth == 0:
+            counts[hit] = total
+            estimates[hit] = total
+            continue
+        total = 0
+        size = 0.0
+        ways[roots[hit]] = 1
+        sizes[roots[hit]] = 1.0
+        pending = 1
+        node = roots[hit] + 1
+        while pending > 0:
+            node -= 1
+            if sizes[node] == 0.0:
+                continue
+            pending -= 1
+            if graph.label[node] == 0:
+                total += ways[node]
+                size += sizes[node]
+            else:
+                left = graph.left[node]
+                if sizes[left] == 0.0:
+                    pending += 1
+                ways[left] += ways[node]
+                sizes[left] += sizes[node]
+                right = graph.right[node]
+                if right != NOTHING and alive(graph, right, edge, floor):
+                    if sizes[right] == 0.0:
+                        pending += 1
+                    ways[right] += ways[node]
+                    sizes[right] += sizes[node]
+            ways[node] = 0
+            sizes[node] = 0.0
+        counts[hit] = total
+        estimates[hit] = size
+
+
+@kernel
+def split_by_variable(
+    label: Array,
+    position: Array,
+    offset: Array,
+    member_rows: Array,
+    members: Array,
+    bases: Array,
+    filled: Array,
+    positions: Array,
+    offsets: Array,
+) -> None:
+    """Sort the bound events of matches by variable, match by match.
+
+    The variables of label n are members[member_rows[n]:member_rows[n + 1]]; what is bound to
+    variable v goes to positions[bases[v]:], and its share of match i ends at offsets[v, i + 1].
+    `filled` is a copy of the bases, to count on from.
+    """
+    for variable in range(offsets.shape[0]):
+        offsets[variable, 0] = 0
+    for match in range(offset.shape[0] - 1):
+        for i in range(offset[match], offset[match + 1]):
+            for row in range(member_rows[label[i]], member_rows[label[i] + 1]):
+                variable = members[row]
+                positions[filled[variable]] = position[i]
+                filled[variable] += 1
+        for variable in range(offsets.shape[0]):
+            offsets[variable, match + 1] = filled[variable] - bases[variable]
+
+
+def new_walk(nodes: int) -> Walk:
+    """Allocate the state of an enumeration over a graph."""
+    return Walk(
+        np.zeros(CURSORS, np.int64),
+        np.zeros(nodes + 2, np.int32),
+        np.zeros(nodes + 2, np.int32),
+        np.zeros(nodes + 2, np.int64),
+        np.zeros(nodes + 2, np.int32),
+    )
+
+
+def new_room(nodes: int) -> Room:
+    """Allocate room to count in."""
+    return Room(
+        np.zeros(nodes, np.int64), np.zeros(nodes, np.float64), np.zeros(nodes + 1, np.int32)
+    )
+
+
+def new_found(matches: int, positions: int) -> Found:
+    """Allocate room for matches."""
+    return Found(
+        np.empty(matches, np.int64),
+        np.empty(matches, np.int64),
+        np.empty(matches + 1, np.int64),
+        np.empty(positions, np.int64),
+        np.empty(positions, np.int32),
+    )

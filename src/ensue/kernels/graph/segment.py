@@ -1,0 +1,223 @@
+"""Matches found in a stretch of the stream: a graph that they hold, listed or counted on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ensue.kernels.graph.bounded import Bounds, list_within
+from ensue.kernels.graph.compact import mark_below
+from ensue.kernels.graph.enumerate import (
+    ALIKE,
+    HIT,
+    Found,
+    count_matches,
+    list_matches,
+    new_found,
+    new_room,
+    new_walk,
+    pack,
+    split_by_variable,
+)
+from ensue.kernels.layout import Graph, Hits, new_graph
+from ensue.kernels.memory import new_integers
+
+_PATIENCE = 1 << 14
+_MATCHES_AT_ONCE = 1 << 16
+
+
+class Bound(NamedTuple):
+    """What is bound to a variable: that of match i stands from offsets[i] to offsets[i + 1]."""
+
+    offsets: np.ndarray
+    positions: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some matches, in order: where they start and end, and what is bound in each."""
+
+    start: np.ndarray
+    end: np.ndarray
+    offset: np.ndarray
+    position: np.ndarray
+    label: np.ndarray
+    key: np.ndarray
+    """The partition key of each match."""
+    alike: bool
+    """Whether all have the same labels, as those of a sequence."""
+
+    def taken(self, kept: np.ndarray) -> Listing:
+        """Choose some matches."""
+        if kept.all():
+            return self
+        lengths = np.diff(self.offset)
+        events = np.repeat(kept, lengths)
+        offset = np.zeros(int(np.count_nonzero(kept)) + 1, self.offset.dtype)
+        np.cumsum(lengths[kept], out=offset[1:])
+        return Listing(
+            self.start[kept],
+            self.end[kept],
+            offset,
+            self.position[events],
+            self.label[events],
+            self.key[kept],
+            self.alike and len(offset) > 1,
+        )
+
+    def by_variable(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
+        """Return, for every variable, offsets and positions of its events, match by match.
+
+        Args:
+            members: the variables of each label.
+            variables: how many there are.
+        """
+        if self.alike:
+            return self._by_columns(members, variables)
+        rows = np.cumsum([0, *map(len, members)]).astype(np.int32)
+        flat = np.array([each for some in members for each in some] or [0], np.int32)
+        often = np.bincount(self.label, minlength=len(members))
+        totals = np.zeros(variables, np.int64)
+        for label, some in enumerate(members):
+            for variable in some:
+                totals[variable] += often[label]
+        bases = np.cumsum([0, *totals.tolist()])[:-1].astype(np.int64)
+        positions = new_integers(int(totals.sum()))
+        offsets = np.empty((variables, len(self.start) + 1), np.int32)
+        read = (self.label, self.position, self.offset, rows, flat, bases, bases.copy())
+        split_by_variable(*read, positions, offsets)
+        return [
+            Bound(offsets[variable], positions[base : base + total])
+            for variable, (base, total) in enumerate(zip(bases, totals, strict=True))
+        ]
+
+    def _by_columns(self, members: Sequence[Sequence[int]], variables: int) -> list[Bound]:
+        """Do the same where all matches have the same labels."""
+        count, length = len(self.start), int(self.offset[1])
+        positions = self.position.reshape(count, length)
+        of_label = [set(members[label]) for label in self.label[:length]]
+        # Variables bound to the same events share their column.
+        shared: dict[tuple[int, ...], Bound] = {}
+        found = []
+        for variable in range(variables):
+            places = tuple(place for place, some in enumerate(of_label) if variable in some)
+            if places not in shared:
+                own = new_integers(count * len(places)).reshape(count, len(places))
+                for column, place in enumerate(places):
+                    own[:, column] = positions[:, place]
+                shared[places] = Bound(_even_offsets(count, len(places)), own.ravel())
+            found.append(shared[places])
+        return found
+
+
+@lru_cache(maxsize=16)
+def _even_offsets(count: int, each: int) -> np.ndarray:
+    """Return the offsets of so many lists with so many values each."""
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(each)
+    offsets.flags.writeable = False
+    return offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A graph whose roots are the hits of a stretch of the stream."""
+
+    graph: Graph
+    hits: Hits
+    limit: int
+    """At most so many matches a hit; -1: all."""
+    lent: bool = False
+    """Whether the graph is that of the evaluation, in which there is more than the hits need."""
+
+    @property
+    def effort(self) -> int:
+        """About how many steps counting takes at most."""
+        return 0 if self.limit == 1 else len(self.hits.end) * len(self.graph.label)
+
+    def trimmed(self) -> Segment:
+        """Return the same matches in a graph of which they need every node."""
+        if not self.lent:
+            return self
+        hits = self.hits
+        marked = mark_below(self.graph, hits.root, hits.edge, hits.floor, within_keys=True)
+        graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
+        return Segment(graph, marked.moved(hits), self.limit)
+
+    def count(self) -> int:
+        """Count the matches without listing them."""
+        hits = self.hits
+        if self.limit == 1:
+            return len(hits.end)
+        counts = np.zeros(len(hits.end), np.int64)
+        sizes = np.zeros(len(hits.end), np.float64)
+        room = new_room(len(self.graph.label))
+        read = (self.graph, hits.root, hits.edge, hits.floor, _PATIENCE)
+        count_matches(*read, room, counts, sizes)
+        total = 0
+        for hit in np.flatnonzero(sizes > 9.0e18):
+            counts[hit] = 0
+            exact = self._count_exactly(int(hit))
+            total += exact if self.limit < 0 else min(exact, self.limit)
+        if self.limit >= 0:
+            counts = np.minimum(counts, self.limit)
+        return total + sum(counts.tolist())
+
+    def _count_exactly(self, hit: int) -> int:
+        """Count the paths below a hit in whole numbers of any size."""
+        graph, root = self.graph, int(self.hits.root[hit])
+        edge, floor = int(self.hits.edge[hit]), int(self.hits.floor[hit])
+        ways: dict[int, int] = {root: 1}
+        total = 0
+        for node in range(root, -1, -1):
+            number = ways.pop(node, 0)
+            if not number:
+                continue
+            if graph.label[node] == 0:
+                total += number
+                continue
+            for child in (int(graph.left[node]), int(graph.right[node])):
+                if child < 0:
+                    continue
+                start = graph.start[child]
+                if start >= floor and graph.start_clock[start] >= edge:
+                    ways[child] = ways.get(child, 0) + number
+        return total
+
+    def listings(
+        self, at_once: int = _MATCHES_AT_ONCE, bounds: Bounds | None = None
+    ) -> Iterator[Listing]:
+        """List the matches, some at a time; memory does not grow with their number.
+
+        With bounds, matches whose totals are outside may be left out. What a listing shows is
+        overwritten by the next one.
+        """
+        hits, nodes = self.hits, len(self.graph.label)
+        walk, packed = new_walk(nodes), pack(self.graph)
+        found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
+        held = np.zeros((nodes + 3, 0 if bounds is None else len(bounds.low)))
+        while walk.cursor[HIT] < len(hits.end):
+            read = (packed, hits.root, hits.edge, hits.floor, self.limit, walk, found)
+            if bounds is None:
+                count = list_matches(*read)
+            else:
+                count = list_within(*read, bounds, held)
+            if count:
+                yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
+
+
+def _listing(hits: Hits, found: Found, count: int, *, alike: bool) -> Listing:
+    filled = int(found.offset[count])
+    of = found.hit[:count]
+    return Listing(
+        found.start[:count],
+        np.take(hits.end, of, out=new_integers(count), mode="clip"),
+        found.offset[: count + 1],
+        found.position[:filled],
+        found.label[:filled],
+        hits.key[of],
+        alike,
+    )

@@ -1,0 +1,324 @@
+"""The evaluation kernel: paper 002's Algorithm 1 on flat arrays.
+
+For every event, the states of its key that move on its symbol are visited; what they contribute
+to other states is joined there, latest start first. An event is applied as a whole or not at
+all: before anything changes, the kernel makes sure that it knows all cells and has room, else it
+returns and is called again from the same event. The work per event depends on the number of
+active states alone. Queries with registers have a kernel of their own (correlate.py).
+"""
+
+from __future__ import annotations
+
+from ensue.kernels.compile.jit import helper, kernel
+from ensue.kernels.layout import (
+    CONSUME_ANY,
+    CONSUME_PARTITION,
+    DONE,
+    FLOOR,
+    FOREVER,
+    FREE,
+    FULL,
+    HITS,
+    MISSING,
+    NODES,
+    NOTHING,
+    SLOTS,
+    STARTS,
+    STAY,
+    UNION,
+    UNKNOWN,
+    Array,
+    Graph,
+    Hits,
+    Slots,
+    Tables,
+)
+from ensue.kernels.minmax import larger
+
+
+@helper
+def add_node(
+    graph: Graph, counters: Array, label: int, left: int, right: int, position: int, start: int
+) -> int:
+    """Append a node and return its number."""
+    node: int = counters[NODES]
+    counters[NODES] = node + 1
+    graph.label[node] = label
+    graph.left[node] = left
+    graph.right[node] = right
+    graph.position[node] = position
+    graph.start[node] = start
+    return node
+
+
+@helper
+def join(graph: Graph, counters: Array, a: int, start_a: int, b: int, start_b: int) -> int:
+    """Return the union of two nodes, given their starts: the later one comes to stand left."""
+    if start_a < start_b:
+        return add_node(graph, counters, UNION, b, a, 0, start_b)
+    return add_node(graph, counters, UNION, a, b, 0, start_a)
+
+
+@helper
+def begin_run(graph: Graph, counters: Array, position: int, clock: int) -> int:
+    """Let runs start at an event, and return their node."""
+    start = counters[STARTS]
+    counters[STARTS] = start + 1
+    graph.start_position[start] = position
+    graph.start_clock[start] = clock
+    return add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+
+
+@helper
+def is_over(graph: Graph, start: int, floor: int, edge: int) -> bool:
+    """Tell whether all runs up to a start were consumed, or have left the window."""
+    return start < floor or graph.start_clock[start] < edge
+
+
+@helper
+def add_runs(
+    graph: Graph,
+    slots: Slots,
+    counters: Array,
+    slot: int,
+    node: int,
+    start: int,
+    floor: int,
+    edge: int,
+) -> None:
+    """Add the runs of a node to a configuration, in place of those that are over."""
+    before = slots.start[slot]
+    if is_over(graph, before, floor, edge):
+        slots.root[slot] = node
+        slots.start[slot] = start
+    else:
+        slots.root[slot] = join(graph, counters, slots.root[slot], before, node, start)
+        slots.start[slot] = larger(before, start)
+
+
+@helper
+def take_slot(slots: Slots, counters: Array, state: int, node: int, start: int) -> int:
+    """Make a configuration in a free slot; it is in no list yet."""
+    slot: int = counters[FREE]
+    if slot != NOTHING:
+        counters[FREE] = slots.next[slot]
+    else:
+        slot = counters[SLOTS]
+        counters[SLOTS] = slot + 1
+    slots.state[slot] = state
+    slots.root[slot] = node
+    slots.start[slot] = start
+    return slot
+
+
+@helper
+def add_hit(
+    hits: Hits, counters: Array, position: int, root: int, edge: int, floor: int, key: int
+) -> None:
+    """Write down that an event completed matches."""
+    number = counters[HITS]
+    counters[HITS] = number + 1
+    hits.end[number] = position
+    hits.root[number] = root
+    hits.edge[number] = edge
+    hits.floor[number] = floor
+    hits.key[number] = key
+
+
+@kernel
+def evaluate(
+    tables: Tables,
+    graph: Graph,
+    slots: Slots,
+    counters: Array,
+    hits: Hits,
+    scratch: Array,
+    symbols: Array,
+    clocks: Array,
+    keys: Array,
+    positions: Array,
+    first_position: int,
+    begin: int,
+    window: int,
+    consume: int,
+) -> tuple[int, int, int]:
+    """Read events from `begin` on; return (why it stopped, at which event, in which state).
+
+    Where `positions` is not empty, it has the position of each event: some are left out.
+    """
+    keyed = keys.shape[0] > 0
+    scattered = positions.shape[0] > 0
+    for event in range(begin, symbols.shape[0]):
+        symbol = symbols[event]
+        if tables.inert[symbol]:
+            continue
+        key = keys[event] if keyed else 0
+        if key < 0:
+            continue
+        edge = clocks[event] - window if window >= 0 else FOREVER
+        floor = counters[FLOOR]
+
+        # First what could stop us: unknown cells, and how much room the event needs.
+        opening = tables.cells[0, symbol]
+        if opening == UNKNOWN:
+            return MISSING, event, 0
+        steps = 0
+        movers = 0
+        if opening >= 0:
+            steps += tables.rows[opening + 1] - tables.rows[opening]
+        slot = slots.heads[key]
+        while slot != NOTHING:
+            cell = tables.cells[slots.state[slot], symbol]
+            if cell != STAY:
+                if cell == UNKNOWN:
+                    return MISSING, event, slots.state[slot]
+                if movers == scratch.shape[1]:
+                    return FULL, event, movers + 1
+                scratch[2, movers] = slot
+                movers += 1
+                if cell >= 0:
+                    steps += tables.rows[cell + 1] - tables.rows[cell]
+            slot = slots.next[slot]
+        if steps == 0 and movers == 0:
+            continue
+        if (
+            counters[NODES] + 3 * steps + 2 > graph.label.shape[0]
+            or counters[STARTS] + 1 > graph.start_clock.shape[0]
+            or counters[SLOTS] + steps > slots.state.shape[0]
+            or counters[HITS] + 1 > hits.end.shape[0]
+            or steps >= scratch.shape[1]
+        ):
+            return FULL, event, steps
+
+        # Then the moves. What goes to another state waits in `scratch`.
+        position = positions[event] if scattered else first_position + event
+        waiting = 0
+        hit = NOTHING
+        hit_start = 0
+        if opening >= 0:
+            start = counters[STARTS]
+            bottom = begin_run(graph, counters, position, clocks[event])
+            for step in range(tables.rows[opening], tables.rows[opening + 1]):
+                node = bottom
+                label = tables.labels[step]
+                if label != 0:
+                    node = add_node(graph, counters, label, bottom, NOTHING, position, start)
+                if tables.finals[step]:
+                    if hit != NOTHING:
+                        hit = join(graph, counters, hit, hit_start, node, start)
+                    else:
+                        hit = node
+                    hit_start = larger(hit_start, start)
+                if tables.targets[step] != NOTHING:
+                    scratch[0, waiting] = tables.targets[step]
+                    scratch[1, waiting] = node
+                    scratch[3, waiting] = start
+                    waiting += 1
+        left_over = False
+        for mover in range(movers):
+            slot = scratch[2, mover]
+            state = slots.state[slot]
+            cell = tables.cells[state, symbol]
+            root = slots.root[slot]
+            start = slots.start[slot]
+            stays = False
+            if cell >= 0 and not is_over(graph, start, floor, edge):
+                for step in range(tables.rows[cell], tables.rows[cell + 1]):
+                    node = root
+                    label = tables.labels[step]
+                    if label != 0:
+                        node = add_node(graph, counters, label, root, NOTHING, position, start)
+                    if tables.finals[step]:
+                        if hit != NOTHING:
+                            hit = join(graph, counters, hit, hit_start, node, start)
+                        else:
+                            hit = node
+                        hit_start = larger(hit_start, start)
+                    target = tables.targets[step]
+                    if label == 0 and target == state:
+                        stays = True
+                    elif target != NOTHING:
+                        scratch[0, waiting] = target
+                        scratch[1, waiting] = node
+                        scratch[3, waiting] = start
+                        waiting += 1
+            if not stays:
+                slots.root[slot] = NOTHING
+                left_over = True
+        if left_over:
+            before = NOTHING
+            slot = slots.heads[key]
+            while slot != NOTHING:
+                after = slots.next[slot]
+                if slots.root[slot] != NOTHING:
+                    before = slot
+                else:
+                    if before == NOTHING:
+                        slots.heads[key] = after
+                    else:
+                        slots.next[before] = after
+                    slots.next[slot] = counters[FREE]
+                    counters[FREE] = slot
+                slot = after
+
+        # Earlier starts are joined first, so that later ones come to stand on the left.
+        for i in range(1, waiting):
+            target = scratch[0, i]
+            node = scratch[1, i]
+            start = scratch[3, i]
+            j = i - 1
+            while j >= 0 and scratch[3, j] > start:
+                scratch[0, j + 1] = scratch[0, j]
+                scratch[1, j + 1] = scratch[1, j]
+                scratch[3, j + 1] = scratch[3, j]
+                j -= 1
+            scratch[0, j + 1] = target
+            scratch[1, j + 1] = node
+            scratch[3, j + 1] = start
+        for i in range(waiting):
+            target = scratch[0, i]
+            node = scratch[1, i]
+            start = scratch[3, i]
+            slot = slots.heads[key]
+            while slot != NOTHING and slots.state[slot] != target:
+                slot = slots.next[slot]
+            if slot != NOTHING:
+                add_runs(graph, slots, counters, slot, node, start, floor, edge)
+            else:
+                slot = take_slot(slots, counters, target, node, start)
+                slots.next[slot] = slots.heads[key]
+                slots.heads[key] = slot
+
+        if hit != NOTHING:
+            add_hit(hits, counters, position, hit, edge, floor, key)
+            if consume == CONSUME_ANY:
+                counters[FLOOR] = counters[STARTS]
+            elif consume == CONSUME_PARTITION:
+                slot = slots.heads[key]
+                slots.heads[key] = NOTHING
+                while slot != NOTHING:
+                    after = slots.next[slot]
+                    slots.next[slot] = counters[FREE]
+                    counters[FREE] = slot
+                    slot = after
+    return DONE, symbols.shape[0], 0
+
+
+@kernel
+def carry_latest(keys: Array, latest: Array, found: Array) -> None:
+    """Replace what was found at each event by the largest of its key so far."""
+    for event in range(found.shape[0]):
+        key = keys[event] if keys.shape[0] > 0 else 0
+        if key >= 0:
+            latest[key] = larger(latest[key], found[event])
+            found[event] = latest[key]
+
+
+@kernel
+def count_ordinals(keys: Array, counts: Array, ordinals: Array) -> None:
+    """Give each event its number within its key, going on from `counts`."""
+    for event in range(keys.shape[0]):
+        key = keys[event]
+        if key >= 0:
+            ordinals[event] = counts[key]
+            counts[key] += 1

@@ -1,0 +1,186 @@
+"""The index of configurations with registers: by all contents, and by one that is compared.
+
+The first is a hash table with chains through the slots, and so is the second for equalities: a
+chain holds all configurations of one state whose register has one content, which are the partners
+of an event that must be equal to it; it can be left in the middle, so its links go both ways. For
+other comparisons a group that has become large gets a search tree, and keeps it until it is empty
+or indexed anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensue.kernels.compile.jit import helper, kernel, subroutine
+from ensue.kernels.layout import (
+    FEW,
+    FREE_GROUP,
+    GROUPS,
+    LIVE,
+    NOTHING,
+    Array,
+    Index,
+    Slots,
+    Tables,
+)
+from ensue.kernels.match.registers import hash_of, same, stirred
+from ensue.kernels.match.treap import insert, remove, trees_of
+
+
+@helper
+def find_group(slots: Slots, index: Index, key: int, state: int) -> int:
+    """Return the group of a key and state, or NOTHING."""
+    group: int = slots.heads[key]
+    while group != NOTHING and index.state[group] != state:
+        group = index.next[group]
+    return group
+
+
+@helper
+def bucket_of(index: Index, group: int, registers: Array, row: int) -> int:
+    """Return where configurations of a group with these contents are."""
+    place: int = hash_of(group, registers, row) & (index.buckets.shape[0] - 1)
+    return place
+
+
+@helper
+def partners_of(index: Index, group: int, content: int) -> int:
+    """Return where configurations of a group with this content of one register are."""
+    place: int = stirred(stirred(0, group), content) & (index.partners.shape[1] - 1)
+    return place
+
+
+@helper
+def find_slot(slots: Slots, index: Index, group: int, registers: Array, row: int) -> int:
+    """Return the configuration of a group with these contents, or NOTHING."""
+    slot: int = index.buckets[bucket_of(index, group, registers, row)]
+    while slot != NOTHING and not (
+        index.group[slot] == group and same(slots.registers, slot, registers, row)
+    ):
+        slot = index.chain[slot]
+    return slot
+
+
+@subroutine
+def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group: int) -> int:
+    """Put a configuration into its group, a new one for NOTHING, and the index; return it."""
+    if group == NOTHING:
+        group = index.counts[FREE_GROUP]
+        if group != NOTHING:
+            index.counts[FREE_GROUP] = index.next[group]
+        else:
+            group = index.counts[GROUPS]
+            index.counts[GROUPS] = group + 1
+        index.state[group] = slots.state[slot]
+        index.key[group] = key
+        index.first[group] = NOTHING
+        index.size[group] = 0
+        index.next[group] = slots.heads[key]
+        slots.heads[key] = group
+    index.counts[LIVE] += 1
+    index.size[group] += 1
+    first = index.first[group]
+    if first != NOTHING:
+        index.previous[first] = slot
+    index.group[slot] = group
+    index.previous[slot] = NOTHING
+    slots.next[slot] = first
+    index.first[group] = slot
+
+    bucket = bucket_of(index, group, slots.registers, slot)
+    index.chain[slot] = index.buckets[bucket]
+    index.buckets[bucket] = slot
+    for number in range(tables.indexes.shape[0]):
+        if not tables.indexed[slots.state[slot], number]:
+            continue
+        if tables.ordered[number]:
+            # One more, or all of them: a group that has no tree yet and is few no longer.
+            planted = index.partners[number, group] != NOTHING
+            other = slot if planted or index.size[group] > index.counts[FEW] else NOTHING
+            while other != NOTHING:
+                insert(trees_of(slots, index), tables.indexes[number], number, group, other)
+                other = NOTHING if planted else slots.next[other]
+        else:
+            content = slots.registers[slot, tables.indexes[number]]
+            place = partners_of(index, group, content)
+            other = index.partners[number, place]
+            if other != NOTHING:
+                index.before[other, number] = slot
+            index.before[slot, number] = NOTHING
+            index.after[slot, number] = other
+            index.partners[number, place] = slot
+    return group
+
+
+@subroutine
+def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
+    """Take a configuration out of its group and the index; an empty group is freed."""
+    index.counts[LIVE] -= 1
+    group = index.group[slot]
+    index.size[group] -= 1
+    before = index.previous[slot]
+    after = slots.next[slot]
+    if before != NOTHING:
+        slots.next[before] = after
+    else:
+        index.first[group] = after
+    if after != NOTHING:
+        index.previous[after] = before
+
+    bucket = bucket_of(index, group, slots.registers, slot)
+    other = index.buckets[bucket]
+    if other == slot:
+        index.buckets[bucket] = index.chain[slot]
+    else:
+        while index.chain[other] != slot:
+            other = index.chain[other]
+        index.chain[other] = index.chain[slot]
+    for number in range(tables.indexes.shape[0]):
+        if not tables.indexed[slots.state[slot], number]:
+            continue
+        if tables.ordered[number]:
+            if index.partners[number, group] != NOTHING:
+                remove(trees_of(slots, index), tables.indexes[number], number, group, slot)
+        else:
+            left = index.before[slot, number]
+            right = index.after[slot, number]
+            if left != NOTHING:
+                index.after[left, number] = right
+            else:
+                content = slots.registers[slot, tables.indexes[number]]
+                index.partners[number, partners_of(index, group, content)] = right
+            if right != NOTHING:
+                index.before[right, number] = left
+
+    if index.first[group] == NOTHING:
+        key = index.key[group]
+        following = index.next[group]
+        other = slots.heads[key]
+        if other == group:
+            slots.heads[key] = following
+        else:
+            while index.next[other] != group:
+                other = index.next[other]
+            index.next[other] = following
+        index.next[group] = index.counts[FREE_GROUP]
+        index.counts[FREE_GROUP] = group
+
+
+def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
+    """Index the first slots anew; `keys` has the key of each, those of a key together."""
+    slots.heads[:] = NOTHING
+    index.buckets[:] = NOTHING
+    index.partners[:] = NOTHING
+    index.counts[GROUPS] = 0
+    index.counts[FREE_GROUP] = NOTHING
+    index.counts[LIVE] = 0
+    if len(keys):
+        link_all(tables, slots, index, keys.astype(np.int64, copy=False))
+
+
+@kernel
+def link_all(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
+    """Index the first slots, none of which is indexed yet."""
+    for slot in range(keys.shape[0]):
+        key = keys[slot]
+        link(tables, slots, index, key, slot, find_group(slots, index, key, slots.state[slot]))

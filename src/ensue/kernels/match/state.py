@@ -1,0 +1,106 @@
+"""The state of an evaluation as arrays that mean the same in another process.
+
+Deterministic states are named by their contents and labels by their bits, since their numbers
+depend on what came first. What can be rebuilt (lists of slots, indexes) is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ensue.kernels.layout import EMPTY, FLOOR, NODES, NOTHING, STARTS, UNION, Graph
+from ensue.kernels.match.driver import Evaluator
+
+
+def save(evaluator: Evaluator) -> dict[str, Any]:
+    """Write down the partial matches of an evaluation that has just been compacted."""
+    live, keys = evaluator.configurations()
+    nodes, starts = int(evaluator.counters[NODES]), int(evaluator.counters[STARTS])
+    graph, slots = evaluator.graph, evaluator.slots
+    states, state = np.unique(slots.state[live], return_inverse=True)
+    labels = np.flatnonzero(np.bincount(graph.label[:nodes] - UNION)) + UNION
+    contents = evaluator.table.determined.contents
+    registers = np.full((len(live), _registers(evaluator)), EMPTY, np.int64)
+    if evaluator.registers:
+        registers[:, evaluator.table.registers] = slots.registers[live]
+    return {
+        "states": tuple(contents[number] for number in states.tolist()),
+        "labels": {
+            number: evaluator.table.labels[number] for number in labels.tolist() if number > 0
+        },
+        "slots/state": state.astype(np.int32),
+        "slots/registers": registers,
+        "slots/root": slots.root[live],
+        "slots/key": keys.astype(np.int64),
+        "graph/label": graph.label[:nodes],
+        "graph/left": graph.left[:nodes],
+        "graph/right": graph.right[:nodes],
+        "graph/position": graph.position[:nodes],
+        "graph/start": graph.start[:nodes],
+        "graph/start_position": graph.start_position[:starts],
+        "graph/start_clock": graph.start_clock[:starts],
+        "floor": int(evaluator.counters[FLOOR]),
+    }
+
+
+def load(evaluator: Evaluator, saved: Mapping[str, Any]) -> None:
+    """Put a fresh evaluator into the state that was saved; ValueError where it cannot be one."""
+    table = evaluator.table
+    _check(saved, _registers(evaluator))
+    numbers = np.array([table.determined.recall(each) for each in saved["states"]], np.int32)
+    label = saved["graph/label"].copy()
+    for number, bits in saved["labels"].items():
+        label[saved["graph/label"] == number] = table.label_of(bits)
+    names = ("left", "right", "position", "start", "start_position", "start_clock")
+    state = saved["slots/state"]
+    evaluator.restore(
+        Graph(label, *(saved[f"graph/{name}"] for name in names)),
+        saved["floor"],
+        numbers[state] if len(state) else state,
+        saved["slots/registers"][:, table.registers],
+        saved["slots/root"],
+        saved["slots/key"],
+    )
+
+
+def _registers(evaluator: Evaluator) -> int:
+    """Return how many registers the plan has, those that stay empty included."""
+    return evaluator.table.determined.compiled.plan.registers
+
+
+def _check(saved: Mapping[str, Any], registers: int) -> None:
+    """Make sure that no kernel reads beyond an array, whatever was saved."""
+    nodes, starts = len(saved["graph/label"]), len(saved["graph/start_clock"])
+    count = len(saved["slots/state"])
+    label, left, right = saved["graph/label"], saved["graph/left"], saved["graph/right"]
+    number = np.arange(nodes)
+    root, keys = saved["slots/root"], saved["slots/key"]
+    known = np.array([UNION, 0, *saved["labels"]], np.int64)
+    right_shape = (
+        all(len(saved[f"graph/{name}"]) == nodes for name in ("left", "right", "position", "start"))
+        and len(saved["graph/start_position"]) == starts
+        and len(root) == len(keys) == count
+        and saved["slots/registers"].shape == (count, registers)
+    )
+    if not (
+        right_shape
+        and np.isin(label, known).all()
+        and ((left >= NOTHING) & (left < number)).all()
+        and ((right >= NOTHING) & (right < number)).all()
+        and (left[label != 0] >= 0).all()
+        and (right[label == UNION] >= 0).all()
+        and _below(saved["graph/start"], starts)
+        and _below(root, nodes)
+        and (keys >= 0).all()
+        and _below(saved["slots/state"], len(saved["states"]))
+        and 0 <= saved["floor"] <= starts
+        and all(isinstance(each, frozenset) and each for each in saved["states"])
+    ):
+        raise ValueError("the partial matches do not hang together")
+
+
+def _below(numbers: np.ndarray, end: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < end)).all())

@@ -1,0 +1,188 @@
+"""The search trees of configurations, one a group and a register that is compared by its order.
+
+A tree is sorted by content, then by slot. Every slot has a rank, a hash of its number, and stands
+below those of higher rank: a treap, whose depth is some small multiple of the logarithm of its
+size whatever the order in which contents come. It needs no room of its own: where the index of
+equalities chains slots (`before`, `after`, and in `partners` the first one), a tree has the
+children of a slot, and in `partners` at the group's number its root.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ensue.kernels.compile.jit import helper, subroutine
+from ensue.kernels.layout import (
+    AT_LEAST,
+    AT_MOST,
+    DIFFERENT,
+    EMPTY,
+    LESS,
+    MORE,
+    MOST,
+    NOTHING,
+    NULL,
+    Array,
+    Index,
+    Slots,
+)
+from ensue.kernels.match.registers import stirred
+from ensue.kernels.minmax import smaller
+
+
+class Trees(NamedTuple):
+    """The trees of one index; no more than they need, because subroutines copy what they get."""
+
+    contents: Array
+    """[slot, register]."""
+    root: Array
+    """[index, group]."""
+    lower: Array
+    higher: Array
+    """[slot, index]: the children."""
+
+
+@helper
+def trees_of(slots: Slots, index: Index) -> Trees:
+    """Return the trees among the indexes."""
+    return Trees(slots.registers, index.partners, index.before, index.after)
+
+
+@helper
+def goes_before(trees: Trees, register: int, slot: int, other: int) -> bool:
+    """Tell whether a slot stands before another one in a tree."""
+    mine, its = trees.contents[slot, register], trees.contents[other, register]
+    return mine < its or (mine == its and slot < other)
+
+
+@helper
+def hang(trees: Trees, number: int, group: int, parent: int, low: bool, slot: int) -> None:
+    """Make a slot the child of another, the low one or the high one, or of NOTHING: the root."""
+    if parent == NOTHING:
+        trees.root[number, group] = slot
+    elif low:
+        trees.lower[parent, number] = slot
+    else:
+        trees.higher[parent, number] = slot
+
+
+@subroutine
+def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> None:
+    """Put a slot into the tree of its group.
+
+    It goes down to where its rank belongs; what hangs there is parted into those before it, and
+    those after it, which become its children.
+    """
+    rank = stirred(0, slot)
+    parent = NOTHING
+    low = False
+    other = trees.root[number, group]
+    while other != NOTHING and stirred(0, other) >= rank:
+        parent = other
+        low = goes_before(trees, register, slot, other)
+        other = trees.lower[other, number] if low else trees.higher[other, number]
+    hang(trees, number, group, parent, low, slot)
+    last, first = slot, slot
+    while other != NOTHING:
+        if goes_before(trees, register, slot, other):
+            hang(trees, number, group, first, first != slot, other)
+            first = other
+            other = trees.lower[other, number]
+        else:
+            hang(trees, number, group, last, last == slot, other)
+            last = other
+            other = trees.higher[other, number]
+    hang(trees, number, group, first, first != slot, NOTHING)
+    hang(trees, number, group, last, last == slot, NOTHING)
+
+
+@subroutine
+def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> None:
+    """Take a slot out of the tree of its group; its children are merged by their ranks."""
+    parent = NOTHING
+    low = False
+    other = trees.root[number, group]
+    while other != slot:
+        parent = other
+        low = goes_before(trees, register, slot, other)
+        other = trees.lower[other, number] if low else trees.higher[other, number]
+    lower, higher = trees.lower[slot, number], trees.higher[slot, number]
+    while lower != NOTHING and higher != NOTHING:
+        if stirred(0, lower) >= stirred(0, higher):
+            hang(trees, number, group, parent, low, lower)
+            parent, low = lower, False
+            lower = trees.higher[lower, number]
+        else:
+            hang(trees, number, group, parent, low, higher)
+            parent, low = higher, True
+            higher = trees.lower[higher, number]
+    rest = lower if lower != NOTHING else higher
+    hang(trees, number, group, parent, low, rest)
+
+
+@helper
+def least_of(sign: int, turn: int, value: int) -> int:
+    """Return the least content that a value passes: in turn, empty ones, lower and higher ones."""
+    if turn == 0:
+        return EMPTY
+    if turn == 1:
+        return NULL + 1
+    return value if sign == AT_MOST else smaller(value, MOST - 1) + 1
+
+
+@helper
+def most_of(sign: int, turn: int, value: int) -> int:
+    """Return the largest content that a value passes; less than the least where there is none."""
+    if turn == 0 or value == NULL:
+        return EMPTY
+    if turn == 1:
+        if sign == AT_LEAST:
+            return value
+        if sign == MORE:
+            return value - 1
+        return value - 1 if sign == DIFFERENT else EMPTY
+    if sign == AT_MOST:
+        return MOST
+    if sign == LESS and value < MOST:
+        return MOST
+    return MOST if sign == DIFFERENT and value < MOST else EMPTY
+
+
+@subroutine
+def search(
+    trees: Trees,
+    register: int,
+    number: int,
+    group: int,
+    sign: int,
+    value: int,
+    most: int,
+    found: Array,
+    waiting: Array,
+) -> int:
+    """Find the slots with a content that a value passes; return how many, or more than `most`.
+
+    `found` has room for one more than `most`; `waiting` is for branches that are still to visit.
+    """
+    count = 0
+    for turn in range(3):
+        low, high = least_of(sign, turn, value), most_of(sign, turn, value)
+        depth = 0
+        slot = trees.root[number, group] if low <= high else NOTHING
+        while slot != NOTHING and count <= most:
+            content = trees.contents[slot, register]
+            if low <= content <= high:
+                found[count] = slot
+                count += 1
+            lower = trees.lower[slot, number] if content >= low else NOTHING
+            higher = trees.higher[slot, number] if content <= high else NOTHING
+            if lower != NOTHING and higher != NOTHING:
+                if depth == waiting.shape[0]:
+                    return most + 1
+                waiting[depth] = higher
+                depth += 1
+            slot = lower if lower != NOTHING else higher
+            if slot == NOTHING and depth > 0:
+                depth -= 1
+                slot = waiting[depth]
+    return count
