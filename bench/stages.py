@@ -21,18 +21,18 @@ from bench.tables import Column, Group, Row
 
 _STAGES = {
     "read": [
-        "ensue.engine.intake:Intake.read",
-        "ensue.engine.lane:Feed.check",
-        "ensue.engine.lane:Feed.add",
-        "ensue.engine.lane:Store.add",
+        "ensue.stream.conform:Conformer.read",
+        "ensue.engine.pipeline:ReorderBuffer.check",
+        "ensue.engine.pipeline:ReorderBuffer.add",
+        "ensue.engine.pipeline:EventStore.add",
     ],
     "bind": [
         "ensue.engine.query:bind",
-        "ensue.engine.lane:shape_of",
-        "ensue.engine.program:compiled",
+        "ensue.engine.pipeline:shape_of",
+        "ensue.plan.program:compiled",
     ],
-    "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.engine.fast:read_streams"],
-    "keys": ["ensue.engine.keys:Keys.read", "ensue.engine.keys:Keys.settle"],
+    "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.operators.match:read_streams"],
+    "keys": ["ensue.stream.keys:Keys.read", "ensue.stream.keys:Keys.settle"],
     "automaton": [
         "ensue.kernels.match.driver:Table.fill",
         "ensue.kernels.match.driver:Table.arrays",
@@ -50,7 +50,7 @@ _STAGES = {
         "ensue.kernels.graph.segment:_listing",
     ],
     "columns": ["ensue.kernels.graph.segment:Listing.by_variable"],
-    "Arrow": ["ensue.engine.match:Matches.to_arrow"],
+    "Arrow": ["ensue.results.matches:Matches.to_arrow"],
 }
 REST = "rest"
 

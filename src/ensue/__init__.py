@@ -22,10 +22,10 @@ from ensue.rules.files import RuleError
 from ensue.rules.load import Rule, load_rules
 
 if TYPE_CHECKING:
-    from ensue.engine.many import Sessions
-    from ensue.engine.match import Match, Matches, Total
     from ensue.engine.session import Session
+    from ensue.engine.sessions import Sessions
     from ensue.engine.warming import warm
+    from ensue.results.matches import Match, Matches, Total
 
     __version__: str
 
@@ -73,7 +73,7 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # run from its sources
             return "unknown"
     if name in ("Match", "Matches", "Total"):
-        from ensue.engine import match
+        from ensue.results import matches as match
 
         return getattr(match, name)
     if name == "warm":
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
         return Session
     if name == "Sessions":
-        from ensue.engine.many import Sessions
+        from ensue.engine.sessions import Sessions
 
         return Sessions
     raise AttributeError(f"module 'ensue' has no attribute {name!r}")

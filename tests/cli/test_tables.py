@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import ensue
-from ensue.engine.display import cell, print_matches
+from ensue.results.display import cell, print_matches
 
 EVENTS = [
     {"type": "A", "x": 1, "user": {"name": "ann", "city": "Aachen"}, "note": "n" * 50},

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ensue
-from ensue.engine.block import VERSION
+from ensue.state.container import VERSION
 
 FOLDER = Path(__file__).parent / "snapshots"
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import assume, given
 
 import ensue
-from ensue.engine.columns import columns_read
-from ensue.engine.intake import Intake
-from ensue.engine.program import bind_to, shape_of
+from ensue.engine.binding import bind_to
 from ensue.options import ReadOptions
+from ensue.plan.columns import columns_read
+from ensue.plan.program import shape_of
+from ensue.stream.conform import Conformer
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
 
@@ -24,7 +25,7 @@ def read_by(
 ) -> set[str] | None:
     compiled = ensue.compile(query)
     chosen = options or ReadOptions()
-    loaded = Intake(["S"], chosen, compiled.schema).read(TABLE).loaded
+    loaded = Conformer(["S"], chosen, compiled.schema).read(TABLE).loaded
     bound = bind_to(compiled, loaded, chosen)
     shape = shape_of(bound, "", False) if shown else None
     names = columns_read(bound, chosen, shape)
@@ -69,7 +70,7 @@ def test_projected_eq_whole(pair: Pair) -> None:
     compiled = ensue.compile(pair.text)
     table = pa.Table.from_pylist(pair.rows)
     options = ReadOptions()
-    loaded = Intake(["S"], options, compiled.schema).read(table).loaded
+    loaded = Conformer(["S"], options, compiled.schema).read(table).loaded
     names = columns_read(bind_to(compiled, loaded, options), options)
     assert names is not None
     part = table.select([name for name in table.column_names if name in names])

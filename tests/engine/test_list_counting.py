@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine.fast import Fast
+from ensue.operators.match import MatchOperator
 from tests.equivalence.suite import stream
 from tests.equivalence.test_engine import SCHEMA
 
@@ -94,11 +94,14 @@ def test_events_in_small_pushes_are_all_counted_after_a_budget_ran_out(where: st
 def test_a_push_does_not_write_down_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
-    def save(fast: Fast, original: Callable[[Fast], dict[str, Any]] = Fast.save) -> dict[str, Any]:
+    def save(
+        fast: MatchOperator,
+        original: Callable[[MatchOperator], dict[str, Any]] = MatchOperator.save,
+    ) -> dict[str, Any]:
         written.append(fast.now)
         return original(fast)
 
-    monkeypatch.setattr(Fast, "save", save)
+    monkeypatch.setattr(MatchOperator, "save", save)
     session = ensue.compile(FILTERED.replace("100 EVENTS", "5000 EVENTS")).open()
     for _ in range(600):
         session.push(rows("AXXXX"))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine.lane import Manner
+from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.session import Session
 from ensue.options import ReadOptions
 
@@ -138,7 +138,7 @@ def test_events_that_had_to_wait_do_not_pile_up() -> None:
 
 def test_an_evaluation_by_definition_keeps_its_window() -> None:
     query = ensue.compile("SELECT * FROM S WHERE A ; B WITHIN 50 EVENTS")
-    manner = Manner(by_definition=True, warns=False)
+    manner = ExecutionMode(by_definition=True, warns=False)
     table = stream(6_000, clock="none")
     session = Session(query, ReadOptions(time="t"), manner)
     found, most, _ = pushed(session, table)

@@ -12,7 +12,7 @@ import pytest
 
 import ensue
 from ensue.analysis.context import Clock
-from ensue.engine.program import compiled
+from ensue.plan.program import compiled
 
 EVENTS = 60
 """With so many B in a row, A ; B+ ; C has 2^60 - 1 matches."""

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine import block as blocks
-from ensue.engine.plain import decode, encode
+from ensue.state import container as blocks
+from ensue.state.codec import decode, encode
 from tests.engine.kept_snapshots import CASES, FOLDER, ROWS
 
 HALF = len(ROWS) // 2

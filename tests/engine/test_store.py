@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ensue.engine import store as stores
-from ensue.engine.ordinals import ordinals
-from ensue.engine.rows import load_rows, save_rows
-from ensue.engine.store import Store
-from ensue.engine.stream import Stream
-from ensue.engine.ties import Numbering
+from ensue.stream import store as stores
+from ensue.stream.batch import EventBatch
+from ensue.stream.ordinals import ordinals
+from ensue.stream.rows import load_rows, save_rows
+from ensue.stream.store import EventStore
+from ensue.stream.ties import Numbering
 
 ALL, BY_KEY = Numbering(()), Numbering((("k",),))
 
@@ -26,7 +26,7 @@ def stretch(
     first: int,
     keys: list[str | None] | None = None,
     ties: list[float] | None = None,
-) -> Stream:
+) -> EventBatch:
     table = pa.table(
         {
             "ts": pa.array(times, pa.int64()),
@@ -36,11 +36,11 @@ def stretch(
     )
     types = pa.chunked_array([pa.array(["A"] * len(times), pa.string())])
     tiebreak = None if ties is None else ("b",)
-    return Stream(table, types, None, np.array(times, np.int64), ("ts",), tiebreak, first)
+    return EventBatch(table, types, None, np.array(times, np.int64), ("ts",), tiebreak, first)
 
 
-def filled(stretches: list[list[int]]) -> Store:
-    store, position = Store(), 0
+def filled(stretches: list[list[int]]) -> EventStore:
+    store, position = EventStore(), 0
     for times in stretches:
         store.add(stretch(times, position))
         position += len(times)
@@ -109,10 +109,10 @@ def test_ordinals_are_those_of_the_whole_whatever_is_dropped(
     whole = stretch(times, 0, keys, ties if tiebreak else None)
     expected = {each: ordinals(whole, np.arange(count), each) for each in numberings}
     seen = whole.slice(since, count)
-    alone = ordinals(Stream(**{**vars(seen), "first": 0}), np.arange(count - since), BY_KEY)
+    alone = ordinals(EventBatch(**{**vars(seen), "first": 0}), np.arange(count - since), BY_KEY)
     assert expected[numberings[2]][since:].tolist() == alone.tolist()
 
-    store = Store()
+    store = EventStore()
     borders = sorted({0, count, *data.draw(st.sets(st.integers(0, count)))})
     monkeypatch.setattr(stores, "_MANY_TIED", data.draw(st.sampled_from((1, 3))))
     for begin, end in pairwise(borders):
@@ -137,8 +137,8 @@ def test_ordinals_are_those_of_the_whole_whatever_is_dropped(
             assert found[counts].tolist() == expected[each][positions][counts].tolist()
 
 
-def resumed(store: Store) -> Store:
-    other = Store()
+def resumed(store: EventStore) -> EventStore:
+    other = EventStore()
     other.load(store.save(), ("ts",))
     return other
 

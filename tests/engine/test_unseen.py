@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.errors import CeqlError
 from ensue.options import ReadOptions
 from tests.pairs import Pair, pairs

@@ -9,12 +9,13 @@ import numpy as np
 
 from ensue.automata import machine as m
 from ensue.automata.determine import START, Determined, Step
-from ensue.engine import fast, reading
 from ensue.kernels.graph import arena, compact
 from ensue.kernels.layout import DEAD, NOTHING, STAY
 from ensue.kernels.match import driver
+from ensue.operators import match as fast
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
+from ensue.stream import clocks as reading
 from tests.equivalence.mutations import Patch, mutation
 
 # --- determinisation and tables --------------------------------------------------------------

@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import ensue
-from ensue.engine import aggregating, pruning
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.kernels.count import count as counting
 from ensue.kernels.count import flip as flipping
 from ensue.kernels.graph import bounded, path_totals
 from ensue.kernels.layout import FOREVER, NOTHING, UNION
 from ensue.options import ReadOptions
+from ensue.results import aggregates as aggregating
+from ensue.results import bounds as pruning
 from tests.equivalence.suite import stream
 
 Patch = pytest.MonkeyPatch

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
 from tests.pairs import collected, related_pairs
 

@@ -14,12 +14,12 @@ import pytest
 
 import ensue
 from ensue.automata.registers import Deferred, Guard, Plan
-from ensue.engine.intervals import Barriers
-from ensue.engine.refine import Refined
 from ensue.kernels.layout import EMPTY
 from ensue.kernels.tables import Table
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
+from ensue.results.intervals import Barriers
+from ensue.results.residual_filter import ResidualFilter
 from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
 
@@ -124,12 +124,12 @@ def what_must_not_happen_may(patch: Patch) -> None:
 
 @mutation
 def nothing_is_consumed_on_listing(patch: Patch) -> None:
-    original = Refined.__iter__
+    original = ResidualFilter.__iter__
 
-    def matches(self: Refined) -> Iterator[Any]:
+    def matches(self: ResidualFilter) -> Iterator[Any]:
         return original(replace(self, refinement=replace(self.refinement, consume="NONE")))
 
-    patch.setattr(Refined, "__iter__", matches)
+    patch.setattr(ResidualFilter, "__iter__", matches)
 
 
 def test_the_engine_passes_the_suite_whatever_is_in_columns_that_nobody_wants(

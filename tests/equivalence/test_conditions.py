@@ -16,13 +16,13 @@ import ensue
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
 from ensue.analysis.context import Clock
-from ensue.engine.intake import load
-from ensue.engine.program import compiled as machine_of
-from ensue.engine.program import plan_of
 from ensue.kernels.match import driver
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
 from ensue.options import ReadOptions
+from ensue.plan.program import compiled as machine_of
+from ensue.plan.program import plan_of
+from ensue.stream.conform import load
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
 

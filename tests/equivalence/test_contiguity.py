@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
 from tests.equivalence.suite import stream
 from tests.equivalence.test_aggregates import aggregated, check, found

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine import absence, happened
 from ensue.language import tree
+from ensue.operators import absence
+from ensue.results import absent_matches as happened
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.equivalence.test_sessions import cut, everything, pushed, table
 from tests.pairs import WINDOWS

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import ensue
 from ensue.analysis.context import Clock
 from ensue.analysis.schema import from_arrow_schema
-from ensue.engine.evaluation import find_matches
-from ensue.engine.match import Matches
-from ensue.engine.program import countable, countable_on_graph
+from ensue.engine.run import find_matches
 from ensue.language import tree
 from ensue.options import ReadOptions
+from ensue.plan.program import countable, countable_on_graph
+from ensue.results.matches import Matches
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, bound_names, word

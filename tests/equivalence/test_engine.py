@@ -10,12 +10,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.evaluation import find_matches
-from ensue.engine.match import Matches
+from ensue.engine.run import find_matches
 from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
 from ensue.options import ReadOptions
+from ensue.results.matches import Matches
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, queries, streams
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, event, given, seed, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.evaluation import find_matches
-from ensue.engine.match import Matches
+from ensue.engine.run import find_matches
 from ensue.language.parser import parse
 from ensue.options import ReadOptions
+from ensue.results.matches import Matches
 from tests.equivalence.test_aggregates import found
 from tests.equivalence.test_counting import same
 from tests.equivalence.test_engine import MANY

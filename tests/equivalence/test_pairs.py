@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
 from tests.pairs import Pair, collected
 

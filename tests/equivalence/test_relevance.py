@@ -13,9 +13,9 @@ import ensue
 from ensue.analysis.context import Clock
 from ensue.analysis.schema import from_arrow_schema
 from ensue.automata.relevance import needed
-from ensue.engine.program import compiled
 from ensue.errors import CeqlError
 from ensue.language.parser import parse
+from ensue.plan.program import compiled
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of

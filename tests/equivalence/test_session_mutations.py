@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import ensue
-from ensue.engine.fast import Fast
-from ensue.engine.feed import Feed
-from ensue.engine.keys import Keys
-from ensue.engine.lane import Lane
-from ensue.engine.store import Store
+from ensue.engine.pipeline import Pipeline
 from ensue.kernels.match import state as match_state
+from ensue.operators.match import MatchOperator
 from ensue.predicates.sharing import Union
+from ensue.stream.keys import Keys
+from ensue.stream.reorder import ReorderBuffer
+from ensue.stream.store import EventStore
 from tests.equivalence.test_engine import described
 from tests.pairs import collected
 
@@ -105,20 +105,22 @@ def noticed() -> bool:
 
 
 def what_is_at_the_watermark_is_released(patch: Patch) -> None:
-    release = Feed._release
+    release = ReorderBuffer._release
     patch.setattr(
-        Feed, "_release", lambda self, mark: release(self, None if mark is None else mark + 1)
+        ReorderBuffer,
+        "_release",
+        lambda self, mark: release(self, None if mark is None else mark + 1),
     )
 
 
 def ties_are_not_broken(patch: Patch) -> None:
-    patch.setattr(Feed, "_order", lambda self, loaded, times, arrivals: np.argsort(times))
+    patch.setattr(ReorderBuffer, "_order", lambda self, loaded, times, arrivals: np.argsort(times))
 
 
 def the_buffer_is_not_saved(patch: Patch) -> None:
-    save = Feed.save
+    save = ReorderBuffer.save
     patch.setattr(
-        Feed,
+        ReorderBuffer,
         "save",
         lambda self: {k: v for k, v in save(self).items() if not k.startswith("waiting")},
     )
@@ -160,19 +162,19 @@ def numbers_within_keys_start_anew(patch: Patch) -> None:
 
 
 def needed_rows_are_dropped(patch: Patch) -> None:
-    patch.setattr(Store, "has_grown", property(lambda self: len(self._stretches) > 1))
-    patch.setattr(Fast, "first_needed", lambda self, position: position)
+    patch.setattr(EventStore, "has_grown", property(lambda self: len(self._stretches) > 1))
+    patch.setattr(MatchOperator, "first_needed", lambda self, position: position)
 
 
 def positions_start_anew(patch: Patch) -> None:
-    load = Lane.load
+    load = Pipeline.load
 
-    def later(self: Lane, state: Any) -> None:
+    def later(self: Pipeline, state: Any) -> None:
         load(self, state)
         if self.feed is not None:
             self.feed.next_position += 1
 
-    patch.setattr(Lane, "load", later)
+    patch.setattr(Pipeline, "load", later)
 
 
 def queries_get_the_answers_of_others(patch: Patch) -> None:
@@ -185,11 +187,11 @@ def queries_get_the_answers_of_others(patch: Patch) -> None:
 
 
 def the_first_event_is_everywhere(patch: Patch) -> None:
-    patch.setattr(Fast, "load", _beginning_again(Fast.load))
+    patch.setattr(MatchOperator, "load", _beginning_again(MatchOperator.load))
 
 
 def _beginning_again(load: Callable[..., None]) -> Callable[..., None]:
-    def later(self: Fast, state: Any, kept: Any) -> None:
+    def later(self: MatchOperator, state: Any, kept: Any) -> None:
         load(self, state, kept)
         if self.keys is not None:
             self.keys._numbers.clear()

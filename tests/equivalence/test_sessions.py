@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.automata.determine import START
-from ensue.engine.fast import Fast
-from ensue.engine.lane import Manner
-from ensue.engine.match import Matches
+from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.session import Session
 from ensue.kernels import tables as tables
+from ensue.operators.match import MatchOperator
 from ensue.options import Limits, ReadOptions
+from ensue.results.matches import Matches
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
@@ -67,7 +67,7 @@ def test_pushed_bit_by_bit_by_definition_eq_whole(pair: Pair, data: st.DataObjec
     ready, rows = compiled(pair.query), pair.rows
     if ready is None or not rows:
         return
-    session = Session(ready, ReadOptions(), Manner(limits=Limits(), by_definition=True))
+    session = Session(ready, ReadOptions(), ExecutionMode(limits=Limits(), by_definition=True))
     assert everything(pushed(session, cut(data, rows))) == described(ready.run(table(rows)))
 
 
@@ -105,9 +105,9 @@ def test_reordered_eq_sorted(pair: Pair, bound: int, data: st.DataObject) -> Non
 def determinised_before(data: st.DataObject) -> Iterator[None]:
     """Let automata discover states in another order before they take over a snapshot."""
     symbols = data.draw(st.lists(st.integers(0, 63), max_size=6))
-    load = Fast.load
+    load = MatchOperator.load
 
-    def later(self: Fast, *saved: Any) -> None:
+    def later(self: MatchOperator, *saved: Any) -> None:
         determined = self.evaluator.table.determined
         states = {START}
         for symbol in symbols:
@@ -116,7 +116,7 @@ def determinised_before(data: st.DataObject) -> Iterator[None]:
         load(self, *saved)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Fast, "load", later)
+        patch.setattr(MatchOperator, "load", later)
         # Looking ahead discovers everything in one order, so it is left out on some examples.
         if data.draw(st.booleans()):
             patch.setattr(tables, "prospects", lambda *_: None)

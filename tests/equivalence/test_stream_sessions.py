@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.match import Matches
+from ensue.results.matches import Matches
 from tests.equivalence.test_engine import MANY
 
 TEXTS = (

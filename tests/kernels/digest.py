@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
 
 Question = tuple[str, list[dict[str, Any]]]

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine.evaluation import find_matches
-from ensue.engine.match import Matches
+from ensue.engine.run import find_matches
 from ensue.kernels.graph import arena
 from ensue.kernels.graph.arena import Arena
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.match import driver
 from ensue.kernels.match.driver import Evaluator
 from ensue.options import ReadOptions
+from ensue.results.matches import Matches
 from tests.pairs import Row, collected, related_pairs
 
 EQUAL = "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v = b.v WITHIN 8 EVENTS"

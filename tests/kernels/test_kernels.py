@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 import ensue
-from ensue.engine.evaluation import find_matches
+from ensue.engine.run import find_matches
 from ensue.kernels.graph import segment
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import HITS, NODES, STARTS, Graph, Hits

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import ensue
-from ensue.engine.match import Matches
+from ensue.results.matches import Matches
 
 SCHEMA = pa.schema(
     {

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import ensue
 from ensue.analysis.context import Clock
 from ensue.analysis.schema import from_arrow_schema
-from ensue.engine.program import compiled
 from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
+from ensue.plan.program import compiled
 from tests.pairs import Pair, pairs
 from tests.spark.frames import SCHEMA
 from tests.strategies import Language, word

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 State = Any
 """Made of None, booleans, whole numbers, strings, tuples and frozensets, so that a snapshot can
-write it down (see engine/plain.py) and another process go on from it."""
+write it down (see state/codec.py) and another process go on from it."""
 
 Holds = Callable[[int], bool]
 """Tells whether a predicate, by its number, holds for the event at hand."""

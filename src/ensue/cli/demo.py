@@ -74,7 +74,7 @@ def demo(
         from ensue.cli.highlight import highlighted
         from ensue.cli.running import summary
         from ensue.datasets import stock_table
-        from ensue.engine.display import print_matches
+        from ensue.results.display import print_matches
 
         console = output()
         console.print(highlighted(QUERY))

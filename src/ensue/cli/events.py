@@ -12,11 +12,8 @@ import pyarrow as pa
 
 from ensue.cli.inputs import STDIN
 from ensue.cli.terminal import remark
-from ensue.engine.columns import columns_read
-from ensue.engine.intake import Intake
-from ensue.engine.program import bind_to, shape_of
+from ensue.engine.binding import bind_to
 from ensue.engine.query import Query
-from ensue.engine.stream import column_at, path_of
 from ensue.engine.text_options import text_options
 from ensue.errors import EventError
 from ensue.io.ahead import ahead
@@ -27,6 +24,10 @@ from ensue.io.follow import Wait
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
 from ensue.options import ReadOptions, with_settings
+from ensue.plan.columns import columns_read
+from ensue.plan.program import shape_of
+from ensue.stream.batch import column_at, path_of
+from ensue.stream.conform import Conformer
 
 
 class Step(NamedTuple):
@@ -96,7 +97,7 @@ class Events:
 
     def _needs(self, query: Query, given: ReadOptions, positions_only: bool, shown: bool) -> Needs:
         options = with_settings(given, query.settings)
-        intake = Intake([word.text for word in query.tree.sources], options, query.schema)
+        intake = Conformer([word.text for word in query.tree.sources], options, query.schema)
         intake.text = text_options([query], options)
         nothing = {name: _source(each, None) for name, each in self._readers.items()}
         loaded = intake.read(nothing.get("", nothing)).loaded

@@ -36,9 +36,9 @@ def explain(
     with exit_codes():
         from ensue.analysis.bind import bind
         from ensue.cli.inputs import query_source
-        from ensue.engine.explain import automaton_of
-        from ensue.engine.explain import explain as explained
         from ensue.language.parser import parse_source
+        from ensue.plan.explain import automaton_of
+        from ensue.plan.explain import explain as explained
 
         source = query_source(query)
         bound = bind(parse_source(source), source, parameters=None)

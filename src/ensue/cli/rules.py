@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.cli.terminal import UsageError, count, remark
-from ensue.engine.joining import fitted, joined_fields
 from ensue.engine.query import Query
 from ensue.engine.query import open as open_queries
 from ensue.engine.query import resume as resume_queries
-from ensue.engine.tabulate import Layout
 from ensue.io.rejected import Rejected
 from ensue.options import OnError
+from ensue.results.joining import fitted, joined_fields
+from ensue.results.tables import Layout
 
 if TYPE_CHECKING:
-    from ensue.engine.many import Sessions
-    from ensue.engine.match import Matches
+    from ensue.engine.sessions import Sessions
+    from ensue.results.matches import Matches
     from ensue.rules.load import Rule
 
 QUERY = "query"

@@ -34,14 +34,14 @@ from ensue.cli.rules import (
 from ensue.cli.stopping import Stopper, StopRequestError, stopper
 from ensue.cli.terminal import UsageError, count, output, remark
 from ensue.cli.writing import Sink, TextSink, open_sink
-from ensue.engine.display import MatchTable
-from ensue.engine.match import Matches
 from ensue.engine.query import Query
 from ensue.engine.session import Session
-from ensue.engine.tabulate import Layout
 from ensue.io.files import COMPRESSED
 from ensue.io.replacing import replacing
 from ensue.options import OnError, ReadOptions, ResultOptions, chosen
+from ensue.results.display import MatchTable
+from ensue.results.matches import Matches
+from ensue.results.tables import Layout
 
 _POLL = 0.2
 """So many seconds pass before a file that is followed is looked at again."""

@@ -134,7 +134,7 @@ def _read(spark: SparkSession, kind: str, files: list[str]) -> DataFrame:
 def _write(table: Any, kind: str, out: Path | None) -> None:
     """Write rows as JSON lines or CSV."""
     from ensue.cli.writing import open_sink
-    from ensue.engine.tabulate import Layout
+    from ensue.results.tables import Layout
 
     found: Any = _Found(table)
     with open_sink(kind, out, layout=Layout(events=True)) as sink:

@@ -14,15 +14,15 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from ensue.engine.tabulate import Layout
 from ensue.errors import EventError
 from ensue.io.files import create_binary
 from ensue.io.instants import with_instants_as_text
 from ensue.io.replacing import replacing
+from ensue.results.tables import Layout
 
 if TYPE_CHECKING:
     from ensue.cli.rules import RuleMatches
-    from ensue.engine.match import Matches
+    from ensue.results.matches import Matches
 
 
 class Sink(Protocol):

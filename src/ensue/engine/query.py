@@ -35,10 +35,10 @@ from ensue.options import (
 
 if TYPE_CHECKING:
     from ensue.automata.draw import Drawing
-    from ensue.engine.lane import Manner
-    from ensue.engine.many import Sessions
-    from ensue.engine.match import Matches
+    from ensue.engine.pipeline import ExecutionMode
     from ensue.engine.session import Session
+    from ensue.engine.sessions import Sessions
+    from ensue.results.matches import Matches
 
 
 _UNNAMED = "query"
@@ -96,7 +96,7 @@ class Query:
                 of dicts, a path to CSV, JSON lines or Parquet, or {stream: any of these}.
         """
         # Arrow is imported when the first events come, not by everyone who checks a query.
-        from ensue.engine.evaluation import find_matches
+        from ensue.engine.run import find_matches
 
         result = chosen(ResultOptions, options)
         return find_matches(
@@ -134,14 +134,14 @@ class Query:
 
     def explain(self) -> str:
         """Tell what the query becomes and what that means for its cost."""
-        from ensue.engine.explain import explain
+        from ensue.plan.explain import explain
 
         return explain(self.bind(self.schema, Clock()))
 
     @property
     def automaton(self) -> Drawing:
         """The query's automaton, to be drawn by to_dot() or to_mermaid()."""
-        from ensue.engine.explain import automaton_of
+        from ensue.plan.explain import automaton_of
 
         return automaton_of(self.bind(self.schema, Clock()))
 
@@ -150,12 +150,12 @@ class Query:
         return bind(self.tree, self.source, schema, self.params, clock)
 
 
-def _manner(options: RunArguments) -> Manner:
+def _manner(options: RunArguments) -> ExecutionMode:
     """Decide how queries are evaluated from what was asked for."""
-    from ensue.engine.lane import Manner
+    from ensue.engine.pipeline import ExecutionMode
 
     result = chosen(ResultOptions, options)
-    return Manner(result.positions_only, chosen(Limits, options), exact=result.exact)
+    return ExecutionMode(result.positions_only, chosen(Limits, options), exact=result.exact)
 
 
 def _limits_given(options: LimitArguments) -> dict[str, int]:
@@ -258,7 +258,7 @@ def run(
         raise TypeError(f"a query is a string, or {{name: query}}, not a {type(text).__name__}")
     if isinstance(text, str):
         return compile(text, schema, params).run(events, **options)
-    from ensue.engine.evaluation import find_all
+    from ensue.engine.run import find_all
 
     queries = _compiled(text, schema, params)
     return find_all(queries, events, chosen(ReadOptions, options), _manner(options))
@@ -283,7 +283,7 @@ def open(
     >>> session.push([{"type": "A"}, {"type": "B"}])
     {'pairs': Matches(1), 'ends': Matches(1)}
     """
-    from ensue.engine.many import Sessions
+    from ensue.engine.sessions import Sessions
 
     ready, read = _compiled(queries, schema, params), chosen(ReadOptions, options)
     return Sessions(ready, read, _manner(options), chosen(ErrorOptions, options).on_error)
@@ -303,7 +303,7 @@ def resume(
     The options are those that the session was opened with; `on_error` and the limits may be
     given anew.
     """
-    from ensue.engine.many import Sessions
+    from ensue.engine.sessions import Sessions
 
     ready = _compiled(queries, schema, params)
     return Sessions.resume(ready, snapshot, options.get("on_error"), _limits_given(options))

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ensue.engine.lane import Manner
-from ensue.engine.many import Sessions
-from ensue.engine.match import Matches
+from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.query import Query
+from ensue.engine.sessions import Sessions
 from ensue.errors import BudgetError
 from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions
+from ensue.results.matches import Matches
 
 _NAME = ""
 """What the one query is called."""
@@ -29,7 +29,7 @@ class Session:
     """
 
     def __init__(
-        self, query: Query, options: ReadOptions, manner: Manner, on_error: OnError = "raise"
+        self, query: Query, options: ReadOptions, manner: ExecutionMode, on_error: OnError = "raise"
     ) -> None:
         self.query = query
         self._of_one = Sessions({_NAME: query}, options, manner, on_error)

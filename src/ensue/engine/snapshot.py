@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.analysis.schema import Schema
-from ensue.engine.block import below, pack, part, unpack
-from ensue.engine.lane import Lane, Manner
+from ensue.engine.pipeline import ExecutionMode, Pipeline
 from ensue.engine.query import Query
 from ensue.errors import EnsueError, SnapshotError
 from ensue.options import Limits, ReadOptions
+from ensue.state.container import below, pack, part, unpack
 
 
 def describe_options(options: ReadOptions) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _schema(schema: Schema) -> str:
     return f"{attributes(schema.common)} {events} {schema.closed}"
 
 
-def write(header: Mapping[str, Any], lanes: Sequence[Lane]) -> bytes:
+def write(header: Mapping[str, Any], lanes: Sequence[Pipeline]) -> bytes:
     """Write a session."""
     sections: dict[str, Any] = {"header": dict(header)}
     for number, lane in enumerate(lanes):
@@ -85,7 +85,7 @@ def damaged(problem: object) -> SnapshotError:
     return SnapshotError(f"this snapshot is damaged: {problem}")
 
 
-def restore(lane: Lane, sections: Mapping[str, Any], number: int) -> None:
+def restore(lane: Pipeline, sections: Mapping[str, Any], number: int) -> None:
     """Put a fresh lane into the state that was written."""
     try:
         lane.load(part(sections, f"lane {number}"))
@@ -131,7 +131,7 @@ def describe(query: Query) -> dict[str, Any]:
     return {"fingerprint": query.fingerprint, "identity": identity(query), "text": str(query)}
 
 
-def describe_manner(manner: Manner) -> dict[str, Any]:
+def describe_manner(manner: ExecutionMode) -> dict[str, Any]:
     """Write as plain values how queries are evaluated."""
     return {
         "positions_only": manner.positions_only,
@@ -145,7 +145,7 @@ def describe_manner(manner: Manner) -> dict[str, Any]:
     }
 
 
-def manner_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> Manner:
+def manner_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> ExecutionMode:
     """Return how queries were evaluated, with other limits where they are given."""
     kept = Limits(**{**described["budgets"], **limits})
-    return Manner(described["positions_only"], kept, exact=described["exact"])
+    return ExecutionMode(described["positions_only"], kept, exact=described["exact"])

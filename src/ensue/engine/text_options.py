@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from ensue.analysis.mentions import compared_with_strings, mentioned
 from ensue.engine.query import Query
-from ensue.engine.stream import declared_columns
 from ensue.io.columns import TextOptions
 from ensue.options import ReadOptions
+from ensue.stream.batch import declared_columns
 
 
 def text_options(

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from ensue.engine.joining import joined_fields
 from ensue.errors import EventError
+from ensue.results.joining import joined_fields
 
 QUERY = "query"
 """The column that tells the query of a row."""

@@ -11,19 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
-from ensue.engine.block import below, part
-from ensue.engine.fast import Fast, Sharing
-from ensue.engine.piece import Piece
-from ensue.engine.recogniser import Outcome, Recogniser
-from ensue.engine.store import Store
-from ensue.engine.stream import Stream, column_at, repeated, times_of
-from ensue.engine.ties import Numbering
 from ensue.errors import EventError
+from ensue.operators.match import MatchOperator, Sharing
+from ensue.operators.operator import Operator, OperatorOutput
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Union
 from ensue.predicates.vectors import UnsupportedError
+from ensue.results.chunk import ResultChunk
 from ensue.spark import rows
 from ensue.spark.program import Program
+from ensue.state.container import below, part
+from ensue.stream.batch import EventBatch, column_at, repeated, times_of
+from ensue.stream.store import EventStore
+from ensue.stream.ties import Numbering
 
 
 @dataclass(slots=True)
@@ -34,14 +34,14 @@ class Member:
     given: Mapping[int, int]
     """The answers to its predicates that come with the events."""
     schema: pa.Schema = field(init=False)
-    recogniser: Recogniser = field(init=False)
+    recogniser: Operator = field(init=False)
 
     def __post_init__(self) -> None:
         self.schema = rows.schema_of(self.program)
         self.recogniser = self.program.recogniser(self.given)
 
 
-Found = Iterator[tuple[Member, Piece]]
+Found = Iterator[tuple[Member, ResultChunk]]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Lane:
     """Some queries on one stream of sorted events."""
 
     members: Sequence[Member]
-    _store: Store = field(default_factory=Store)
+    _store: EventStore = field(default_factory=EventStore)
     _next: int = 0
     _latest: int | None = None
     _union: Union | None = field(init=False)
@@ -57,7 +57,7 @@ class Lane:
 
     def __post_init__(self) -> None:
         every = [member.recogniser for member in self.members]
-        fast = [each for each in every if isinstance(each, Fast)]
+        fast = [each for each in every if isinstance(each, MatchOperator)]
         asked = [(each.alphabet, each.needed_events()) for each in fast]
         self._union = Union(asked) if len(fast) > 1 else None
 
@@ -78,7 +78,7 @@ class Lane:
         outcomes = []
         for member in self.members:
             try:
-                if sharing is not None and isinstance(member.recogniser, Fast):
+                if sharing is not None and isinstance(member.recogniser, MatchOperator):
                     outcomes.append(member.recogniser.push(stream, sharing))
                 else:
                     outcomes.append(member.recogniser.push(stream))
@@ -99,12 +99,12 @@ class Lane:
         """Give what is known only when all events have been read."""
         return self._pieces([each.recogniser.finish() for each in self.members])
 
-    def _pieces(self, outcomes: Sequence[Outcome]) -> Found:
+    def _pieces(self, outcomes: Sequence[OperatorOutput]) -> Found:
         for member, found in zip(self.members, outcomes, strict=True):
             if found:
-                yield member, Piece(member.program.shape, self._store.view(), *found)
+                yield member, ResultChunk(member.program.shape, self._store.view(), *found)
 
-    def _shared(self, stream: Stream) -> Sharing | None:
+    def _shared(self, stream: EventBatch) -> Sharing | None:
         """Answer the predicates of all queries, each once."""
         if self._union is None:
             return None
@@ -124,7 +124,7 @@ class Lane:
             if len(needed) == len(found):
                 self._store.keep_only(np.concatenate(needed), self._numberings)
 
-    def _stream(self, table: pa.Table) -> Stream:
+    def _stream(self, table: pa.Table) -> EventBatch:
         program = self._program
         check_times(table, program.time)
         times = times_of(table, program.time)
@@ -136,7 +136,7 @@ class Lane:
             types = table.column(name)
         else:
             types = pa.chunked_array([repeated(program.sources[0], table.num_rows)])
-        return Stream(table, types, None, times, program.time, program.tiebreak, self._next)
+        return EventBatch(table, types, None, times, program.time, program.tiebreak, self._next)
 
     # state between micro-batches
 
@@ -160,7 +160,7 @@ class Lane:
         self._store.keep_only(np.concatenate(needed), self._numberings, last_too=True)
         return saved | below("store", self._store.save())
 
-    def _needed(self, recogniser: Recogniser) -> np.ndarray:
+    def _needed(self, recogniser: Operator) -> np.ndarray:
         needed = recogniser.needed()
         if needed is None:
             return self._store.positions_from(recogniser.first_needed(self._next))

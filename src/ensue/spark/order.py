@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from pyarrow import types as kinds
 
 from ensue.analysis.schema import AttributePath
-from ensue.engine.stream import column_at
 from ensue.predicates.symbols import GIVEN
 from ensue.spark.program import Program
+from ensue.stream.batch import column_at
 
 
 class Key(NamedTuple):

@@ -21,20 +21,21 @@ from ensue.analysis.expressions import (
 from ensue.analysis.schema import AttributePath
 from ensue.analysis.types import Type
 from ensue.automata.build import AtStart, Compiled, TypeTest
-from ensue.engine.fast import Fast
-from ensue.engine.intake import load
-from ensue.engine.program import bind_to, compiled, needs_definition, recogniser, shape_of
+from ensue.engine.binding import bind_to
 from ensue.engine.query import Query
-from ensue.engine.recogniser import Recogniser
-from ensue.engine.refine import Refinement
-from ensue.engine.shape import Shape
-from ensue.engine.stream import path_of, times_of
 from ensue.errors import EventError
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import Tally
+from ensue.operators.match import MatchOperator
+from ensue.operators.operator import Operator
 from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
+from ensue.plan.program import compiled, needs_definition, recogniser, shape_of
+from ensue.plan.result_schema import ResultSchema
 from ensue.predicates.vectors import path_column
+from ensue.results.residual_filter import Residual
+from ensue.stream.batch import path_of, times_of
+from ensue.stream.conform import load
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,18 @@ class Program:
         return to_formula(self.bound)
 
     @cached_property
-    def ready(self) -> tuple[Compiled, Refinement | None] | None:
+    def ready(self) -> tuple[Compiled, Residual | None] | None:
         """The machine and what is left to do on enumeration; None: evaluated by definition."""
         return compiled(self.bound, self.positions_only)
 
-    def recogniser(self, given: Mapping[int, int]) -> Recogniser:
+    def recogniser(self, given: Mapping[int, int]) -> Operator:
         """Return what evaluates the query on one stream; some answers may come with the events."""
         if self.ready is None:
             return recogniser(
                 self.bound, Tally(), self.limits, positions_only=self.positions_only, warns=False
             )
         machine, refinement = self.ready
-        return Fast(machine, self.bound, self.limits, Tally(), refinement, given=given)
+        return MatchOperator(machine, self.bound, self.limits, Tally(), refinement, given=given)
 
     @property
     def by_definition(self) -> bool:
@@ -109,7 +110,7 @@ class Program:
         return needs_definition(self.bound, self.positions_only)
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> ResultSchema:
         """The variables and columns of matches; attributes of interest are all spelt out."""
         shape = shape_of(self.bound, self.query.fingerprint, self.positions_only)
         every = tuple((name,) for name in self.columns.names)
@@ -118,7 +119,7 @@ class Program:
         }
         if self.positions_only:
             variables = {"": every}
-        return Shape(
+        return ResultSchema(
             shape.fingerprint,
             variables,
             shape.computed,

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.analysis.types import Type
-from ensue.engine.convert import arrow_type
-from ensue.engine.piece import Piece
-from ensue.engine.tabulate import Layout, table_of
 from ensue.logic.build import SELECTED
+from ensue.predicates.arrow_values import arrow_type
+from ensue.results.chunk import ResultChunk
+from ensue.results.tables import Layout, table_of
 from ensue.spark.program import Program, arrow_type_at
 
 EVENTS = "events"
@@ -62,7 +62,7 @@ def _written(kind: Type) -> pa.DataType:
     return arrow_type(kind) or pa.string()
 
 
-def tables(piece: Piece, schema: pa.Schema, begin: int | None = None) -> Iterator[pa.Table]:
+def tables(piece: ResultChunk, schema: pa.Schema, begin: int | None = None) -> Iterator[pa.Table]:
     """Give the rows of a piece; with `begin` only of matches that end at that time or later."""
     if piece.shape.totals is not None:
         yield from _totals(piece, schema, begin)
@@ -81,7 +81,7 @@ def tables(piece: Piece, schema: pa.Schema, begin: int | None = None) -> Iterato
         yield rows if late is None or late.all() else rows.filter(pa.array(late))
 
 
-def _totals(piece: Piece, schema: pa.Schema, begin: int | None) -> Iterator[pa.Table]:
+def _totals(piece: ResultChunk, schema: pa.Schema, begin: int | None) -> Iterator[pa.Table]:
     if not len(piece.totals):
         return
     (table,) = piece.tables(Layout(without=frozenset({"query"})))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
-from ensue.engine.joining import widened
+from ensue.results.joining import widened
 from ensue.spark import rows
 from ensue.spark.columns import QUERY
 from ensue.spark.lane import Found, Lane, Member

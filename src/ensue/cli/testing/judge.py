@@ -21,8 +21,8 @@ from ensue.cli.testing.files import RuleTest
 from ensue.errors import CeqlError, CeqlWarning, EnsueError, UnseenWarning
 
 if TYPE_CHECKING:
-    from ensue.engine.match import Matches
     from ensue.options import EventsLike
+    from ensue.results.matches import Matches
 
 Row = dict[str, Any]
 

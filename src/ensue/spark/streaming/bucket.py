@@ -12,9 +12,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from ensue.engine.block import below, pack, part
-from ensue.engine.feed import LEAST
-from ensue.engine.stream import times_of
 from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
 from ensue.spark.lane import Lane, check_times
@@ -33,6 +30,9 @@ from ensue.spark.streaming.log import (
 )
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.worker import Task
+from ensue.state.container import below, pack, part
+from ensue.stream.batch import times_of
+from ensue.stream.reorder import LEAST
 
 _KIND = "bucket of queries"
 """What a snapshot says that it is."""

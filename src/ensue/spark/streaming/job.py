@@ -21,7 +21,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.analysis.types import TIME_UNITS
-from ensue.engine.lateness import lateness_in_units
 from ensue.errors import EventError
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
 from ensue.spark.program import Program, arrow_type_at
@@ -32,6 +31,7 @@ from ensue.spark.streaming.log import read_sections
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, LATE, ROWS, STATE, Processor
 from ensue.spark.types import spark_schema
+from ensue.stream.lateness import lateness_in_units
 
 BUCKET = "ensue_bucket"
 AT = "__ensue_at"

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ensue.engine.block import pack, unpack
 from ensue.errors import SnapshotError
 from ensue.spark.program import Program
+from ensue.state.container import pack, unpack
 
 KIND = "log of a bucket"
 """What a head says that it is."""

@@ -1,0 +1,101 @@
+"""What adds up the matches that an evaluation finds has in common, however it adds them up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ensue.logic.reference import Row
+from ensue.operators.match import MatchOperator
+from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.results.match_set import MatchSet
+from ensue.results.totals import TotalRows
+from ensue.state.container import below, part
+from ensue.stream.batch import EventBatch
+from ensue.stream.store import EventStore
+
+Totals = Sequence[Row] | TotalRows
+
+
+@dataclass(slots=True)
+class AggregatingOperator(ABC):
+    """The state of a query that adds up what an evaluation finds."""
+
+    fast: MatchOperator
+    store: EventStore = field(default_factory=EventStore, init=False)
+    """The events that matches to come may ask for."""
+
+    @abstractmethod
+    def _add(self, found: MatchSet, stream: EventBatch) -> Totals:
+        """Add up the matches that a stretch has completed, and return the rows that are over."""
+
+    @abstractmethod
+    def _over(self, time: int | None) -> Totals:
+        """Return the rows of the intervals that this time is beyond; None: of all."""
+
+    def check(self, stream: EventBatch) -> None:
+        """Raise UnsupportedError for values that no register can hold."""
+        self.fast.check(stream)
+
+    def push(self, stream: EventBatch) -> OperatorOutput:
+        """Read a stretch of the stream and return the rows that are complete."""
+        stopped = None
+        try:
+            found = self.fast.push(stream).findings
+        except StoppedError as error:
+            stopped, found = error, error.outcome.findings
+            stream = stream.slice(0, error.position - stream.first)
+        rows = self._add(found, stream) if len(stream.times) else ()
+        outcome = OperatorOutput(NOTHING.findings, rows)
+        if stopped is not None:
+            raise StoppedError(stopped, outcome, stopped.position) from stopped
+        return outcome
+
+    def advance(self, time: int) -> OperatorOutput:
+        """Let time pass: intervals are over, partial matches leave the window."""
+        self.fast.advance(time)
+        return OperatorOutput(NOTHING.findings, self._over(time))
+
+    def finish(self) -> OperatorOutput:
+        """Hand out the intervals that are not over yet."""
+        return OperatorOutput(NOTHING.findings, self._over(None))
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position that is still of interest: rows have all they need."""
+        return next_position
+
+    def needed(self) -> np.ndarray:
+        """Return no position: rows have all they need."""
+        return np.zeros(0, np.int64)
+
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream."""
+        self.fast.begin_at(position)
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes the match graph has, and how many bytes are allocated."""
+        nodes, size = self.fast.live
+        return nodes, size + self._bytes
+
+    @property
+    def _bytes(self) -> int:
+        """About how many bytes are kept beside the match graph."""
+        return self.store.nbytes
+
+    def save(self) -> dict[str, Any]:
+        """Write down the partial matches, and their events."""
+        saved = below("fast", self.fast.save())
+        first = self.fast.first_needed(self.store.following)
+        return saved | below("store", self.store.trimmed(first, self.fast.needed()).save())
+
+    def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
+        """Go on from what was saved."""
+        self.store.load(part(saved, "store"), self.fast.bound.clock.column)
+        # What partial matches refer to is kept here, not with the rows that results show.
+        own = self.store.view()() if self.store.rows else kept.slice(0, 0)
+        self.fast.load(part(saved, "fast"), own)

@@ -1,0 +1,79 @@
+"""What every way to evaluate a query offers to a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from ensue.errors import BudgetError
+from ensue.logic.reference import Row
+from ensue.results.match_set import ListedMatches, MatchSet
+from ensue.results.totals import TotalRows
+from ensue.stream.batch import EventBatch
+
+
+class OperatorOutput(NamedTuple):
+    """What some events completed: matches, or rows of totals."""
+
+    findings: MatchSet
+    totals: Sequence[Row] | TotalRows = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.findings) or bool(self.totals)
+
+
+NOTHING = OperatorOutput(ListedMatches([]))
+
+
+class StoppedError(BudgetError):
+    """A budget ran out within a stretch: what came before was read, and completed this."""
+
+    def __init__(self, error: BudgetError, outcome: OperatorOutput, position: int) -> None:
+        super().__init__(str(error))
+        self.outcome = outcome
+        self.position = position
+        """The first event that was not read."""
+
+
+class Operator(Protocol):
+    """The state of a query on a stream, pushed stretch after stretch."""
+
+    tag: ClassVar[str]
+    """What snapshots call this way to evaluate, whatever the class is called."""
+
+    def begin_at(self, position: int) -> None:
+        """See the event at a position as the first of the stream; before the first push."""
+
+    def check(self, stream: EventBatch) -> None:
+        """Raise UnsupportedError for values that `push` could not take; change nothing."""
+
+    def push(self, stream: EventBatch) -> OperatorOutput:
+        """Read a stretch of the stream and return what it completes.
+
+        Where a budget runs out, `StoppedError` tells how far it came, and everything is as if the
+        stretch had ended there.
+        """
+
+    def advance(self, time: int) -> OperatorOutput:
+        """Know that no event before this time will come, and return what that completes."""
+
+    def finish(self) -> OperatorOutput:
+        """Know that no event will come at all, and return what that completes."""
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position whose event may still be asked for."""
+
+    def needed(self) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """How many nodes (or events) are kept for partial matches, and their bytes."""
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as named arrays, tables and plain values (see state/container.py)."""
+
+    def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
+        """Take over a state that was saved, and the events that were kept for it."""

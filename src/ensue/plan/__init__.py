@@ -1,0 +1,1 @@
+"""From a bound query to a physical plan: operator, residual work, columns, distribution."""

@@ -1,0 +1,96 @@
+"""How AGGREGATE, computed columns and totals are evaluated, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ensue.analysis.bound import BoundQuery
+from ensue.automata.build import Compiled
+from ensue.logic import formula as f
+from ensue.logic.build import SELECTED
+from ensue.options import DEFAULT_LIMITS
+from ensue.plan.residual_operators import ResidualOperator
+from ensue.results.aggregates import is_columnar
+from ensue.results.bounds import limits_of
+
+ON_GRAPH = (
+    "Matches are counted, not listed: for every completing event, the paths below its node of the "
+    "match graph are added up. The cost follows the different register contents in the window, "
+    "not the number of matches."
+)
+
+_INSIDE = "runs mark the events where it ends; one pass over its events in each match"
+_BOUNDS = "bounds the listing: what cannot satisfy it any more is not listed"
+_CHECKED = "checked on each match as it is listed"
+
+
+def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str:
+    """Tell how computed events are made and filtered; empty: there are none."""
+    plain = not (compiled.plan.deferred or compiled.plan.makers or compiled.hides)
+    together = plain and is_columnar(tuple(operators))
+    lines = []
+    for operator in operators:
+        if isinstance(operator, f.Aggregate):
+            how = "many matches at a time, as columns" if together else "match by match"
+            name = _name(operator)
+            lines.append(f"{name}:  one pass over the events of each listed match, {how}")
+    lines += [f"{_name(maker.formula)}:  {_INSIDE}" for maker in compiled.plan.makers]
+    bounded = {limit.text for limit in limits_of(operators, compiled)}
+    for text in dict.fromkeys(_filters(compiled, operators)):
+        lines.append(f"{text}:  {_BOUNDS if text in bounded else _CHECKED}")
+    return "\n".join(lines)
+
+
+def _name(formula: f.Aggregate) -> str:
+    if formula.variable == SELECTED:
+        return ", ".join(column.name for column in formula.columns)
+    return f"AGGREGATE {formula.variable}"
+
+
+def _filters(compiled: Compiled, operators: Sequence[ResidualOperator]) -> Iterator[str]:
+    """Give the conditions on computed events."""
+    for operator in operators:
+        if isinstance(operator, f.Filter):
+            yield from (condition.text for condition in operator.conditions)
+    for deferred in compiled.plan.deferred:
+        made = {compiled.plan.makers[n].formula.variable for n in deferred.makers}
+        if made.intersection(f.condition_variables(deferred.condition)):
+            yield deferred.condition.text
+
+
+def why_listed(bound: BoundQuery, compiled: Compiled, operators: Sequence[ResidualOperator]) -> str:
+    """Tell why the matches of a query cannot be counted without being listed; empty: they can."""
+    reasons: list[str] = []
+    for operator in operators:
+        match operator:
+            case f.Filter(conditions=conditions):
+                reasons += [condition.text for condition in conditions]
+            case f.Select(strategy=strategy):
+                reasons.append(f"{strategy} over conditions between events")
+            case f.Project():
+                reasons.append("PROJECT over conditions between events")
+            case f.Aggregate():
+                pass
+    reasons += [deferred.condition.text for deferred in compiled.plan.deferred]
+    reasons += [f"{_name(maker.formula)} inside the pattern" for maker in compiled.plan.makers]
+    if compiled.plan.intervals:
+        reasons.append("UNLESS with conditions between events")
+    columns = () if bound.totals is None else bound.totals.columns
+    computed = {each.variable for each in operators if isinstance(each, f.Aggregate)}
+    reasons += [
+        f"{each.function}({each.variable}.…) of computed events"
+        for each in columns
+        if each.variable in computed
+    ]
+    if not reasons and compiled.hides:
+        reasons.append("runs of which several may be one match")
+    return ", ".join(dict.fromkeys(reasons))
+
+
+def listing_cost(reasons: str) -> str:
+    """Tell what it costs to count by listing."""
+    return (
+        f"Matches are listed to be counted, because of {reasons}. The time follows their number; "
+        f"where one event completes more than {DEFAULT_LIMITS.matches:,}, the query stops "
+        "(max_matches= raises that budget)."
+    )

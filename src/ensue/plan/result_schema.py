@@ -1,0 +1,74 @@
+"""What the rows of a query's matches look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ensue.analysis.types import Type
+from ensue.logic.build import SELECTED
+from ensue.logic.reference import ComplexEvent
+from ensue.predicates.arrow_values import python_value
+from ensue.stream.ties import Numbering
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSchema:
+    """What the rows of a query's matches look like."""
+
+    fingerprint: str
+    variables: Mapping[str, tuple[Path, ...] | None]
+    """Variables of stream events, and the attributes of interest (None: all)."""
+    computed: Mapping[str, Mapping[str, Type]]
+    """Computed variables and their columns; under '' the computed columns of SELECT."""
+    partition: tuple[Path, ...]
+    time_path: Path | None
+    totals: Mapping[str, Type] | None
+    """The columns of SELECT count(*) …, or None for a query that lists matches."""
+    positions_only: bool
+    exact: frozenset[str] = frozenset()
+    """The totals that are counts of any size."""
+    since: int = 0
+    """The first position that the query sees."""
+    query: str | None = None
+    """The name of the query, where it has one."""
+
+    @property
+    def numbering(self) -> Numbering:
+        """Which events ids number together."""
+        return Numbering(self.partition, self.since)
+
+    @property
+    def names(self) -> list[str]:
+        """The variables of matches; '' stands for any where they are forgotten."""
+        return [""] if self.positions_only else list(self.variables)
+
+    def computed_rows(self, match: ComplexEvent, variable: str | None) -> list[dict[str, Any]]:
+        """Return the computed events of a variable as dicts; without one, SELECT's columns."""
+        name = SELECTED if variable is None else variable
+        if name not in self.computed:
+            known = ", ".join(filter(None, self.computed)) or "none"
+            raise KeyError(f"no computed variable '{name}'; the computed variables are {known}")
+        found = [y for each, y in match.computed if each == name]
+        types = self.computed[name]
+        return [
+            {
+                column: python_value(dict(y.columns).get(column), kind)
+                for column, kind in types.items()
+            }
+            for y in sorted(found, key=lambda y: (y.end, y.place))
+        ]
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return a column name that is not taken yet.
+
+    >>> free_name("start", ["start", "end"])
+    'start_'
+    """
+    while name in taken:
+        name += "_"
+    return name

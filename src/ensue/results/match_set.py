@@ -1,0 +1,302 @@
+"""What an evaluation found, whoever evaluated: counted, iterated, or as columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ensue.errors import BudgetError
+from ensue.kernels.graph.bounded import Bounds
+from ensue.kernels.graph.segment import Listing, Segment
+from ensue.kernels.layout import Hits
+from ensue.kernels.memory import new_integers
+from ensue.logic.reference import ComplexEvent, Found
+
+UNKNOWN = sys.maxsize
+"""The effort of counting what has to be listed for that."""
+
+
+class TooManyError(BudgetError):
+    """An event completes more matches than may be listed."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class Values(Protocol):
+    """Computed values of some matches."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """Numbers, or ranks of something else."""
+
+    @property
+    def valid(self) -> np.ndarray:
+        """Which of them are not NULL."""
+
+    @property
+    def distinct(self) -> list[Any] | None:
+        """What the ranks stand for."""
+
+
+class Made(NamedTuple):
+    """Computed events of some matches, one of each that ends with it."""
+
+    place: int
+    """The place of their AGGREGATE in the query."""
+    columns: Mapping[str, Values]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchColumns:
+    """Some matches as columns."""
+
+    start: np.ndarray
+    end: np.ndarray
+    bound: dict[str, pa.ListArray]
+    """Positions for each variable; under '' those bound to any."""
+    computed: Mapping[str, Mapping[str, pa.Array]] | None = None
+    """Computed columns by variable, where every match has one such event; None: not as columns."""
+    made: Mapping[str, Made] | None = None
+    """The same values as they were computed."""
+    listed: Callable[[], list[Found]] | None = None
+    """Gives the same matches one by one."""
+
+    def slice(self, begin: int, end: int) -> MatchColumns:
+        """Choose the matches from one to before another."""
+        listed, count = self.listed, end - begin
+        return MatchColumns(
+            self.start[begin:end],
+            self.end[begin:end],
+            {name: lists.slice(begin, count) for name, lists in self.bound.items()},
+            self.computed
+            and {
+                name: {column: each.slice(begin, count) for column, each in columns.items()}
+                for name, columns in self.computed.items()
+            },
+            None,
+            listed and (lambda: listed()[begin:end]),
+        )
+
+
+class MatchSet(Protocol):
+    """The matches of a query, in order."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    @property
+    def least(self) -> int:
+        """How many there are at least, told without counting."""
+
+    @property
+    def effort(self) -> int:
+        """About how many steps counting takes."""
+
+    def at_least(self, most: int) -> int:
+        """Return how many there are, or some number above `most` where there are more."""
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes are kept for them."""
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+
+    def __iter__(self) -> Iterator[Found]:
+        """Give them one by one."""
+
+    def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        """Give them as columns, many at a time; '' stands for any variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMatches:
+    """Matches that stand in a list."""
+
+    found: list[Found]
+
+    effort = nbytes = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.found)
+
+    @property
+    def least(self) -> int:
+        return len(self.found)
+
+    def at_least(self, most: int) -> int:
+        """Return how many there are."""
+        return len(self.found)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self.found)
+
+    def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        matches = [each.match for each in self.found]
+        yield MatchColumns(
+            np.array([each.start for each in matches], np.int64),
+            np.array([each.end for each in matches], np.int64),
+            {
+                name: pa.array(
+                    [each.positions(name) if name else sorted(each.support) for each in matches],
+                    pa.list_(pa.int64()),
+                )
+                for name in variables
+            },
+            listed=lambda: self.found,
+        )
+
+
+class Word(NamedTuple):
+    """A match as its run read it: the events that got labels, with their bits."""
+
+    start: int
+    end: int
+    key: int
+    labels: list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class GraphMatches:
+    """Matches that stand in match graphs and are listed when somebody looks."""
+
+    segments: list[Segment]
+    variables: tuple[str, ...]
+    """The variable of each bit of a label."""
+    labels: list[int]
+    """The bits of each label number."""
+    bounds: Callable[[Segment], Bounds] | None = None
+    """What totals of the paths of a segment must stay within, to be worth listing."""
+    keeps: Callable[[Listing], np.ndarray] | None = None
+    """Tells which matches of a listing are any."""
+    most: int | None = None
+    """How many matches of one event may be listed; None: as many as there are."""
+    _count: int | None = field(default=None, init=False)
+
+    @property
+    def count(self) -> int:
+        if self._count is None:
+            self._count = sum(segment.count() for segment in self.segments)
+        return self._count
+
+    @property
+    def least(self) -> int:
+        if self._count is not None:
+            return self._count
+        return sum(len(segment.hits.end) for segment in self.segments)
+
+    def at_least(self, most: int) -> int:
+        """Count some events' matches after the other, until there are more than `most`."""
+        known = 0
+        for segment in self.segments:
+            begin, step = 0, 64
+            while begin < len(segment.hits.end) and known <= most:
+                hits = Hits(*(array[begin : begin + step] for array in segment.hits))
+                known += replace(segment, hits=hits).count()
+                begin, step = begin + step, 2 * step
+        return known
+
+    @property
+    def effort(self) -> int:
+        return 0 if self._count is not None else sum(each.effort for each in self.segments)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for each in self.segments for array in (*each.graph, *each.hits))
+
+    def __bool__(self) -> bool:
+        return bool(self.segments)
+
+    def words(self) -> Iterator[Word]:
+        """Give the matches with the labels of their events, bit by bit."""
+        for listing in self.listings():
+            offsets = listing.offset.tolist()
+            places, labels = listing.position.tolist(), listing.label.tolist()
+            bits = [
+                (place, self.labels[label]) for place, label in zip(places, labels, strict=True)
+            ]
+            whole = (listing.start.tolist(), listing.end.tolist(), listing.key.tolist())
+            for index, (start, end, key) in enumerate(zip(*whole, strict=True)):
+                yield Word(start, end, key, bits[offsets[index] : offsets[index + 1]])
+
+    def __iter__(self) -> Iterator[Found]:
+        names = [
+            tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
+            for label in self.labels
+        ]
+        for listing in self.listings():
+            yield from _found(listing, names)
+
+    def listings(self) -> Iterator[Listing]:
+        """List all matches; then, unless some are left out, it is known how many there are."""
+        count = 0
+        ended, listed = -1, 0
+        for each in self.segments:
+            # Bounds look at the event of every node, which is there for those of matches only.
+            segment = each if self.bounds is None else each.trimmed()
+            for listing in segment.listings(bounds=self.bounds and self.bounds(segment)):
+                count += len(listing.start)
+                if self.most is not None:
+                    ends, counts = np.unique(listing.end, return_counts=True)
+                    counts[0] += listed if ends[0] == ended else 0
+                    ended, listed = int(ends[-1]), int(counts[-1])
+                    self._check(ends, counts, self.most)
+                yield listing if self.keeps is None else listing.taken(self.keeps(listing))
+        if self.bounds is None and self.keeps is None:
+            self._count = count
+
+    def _check(self, ends: np.ndarray, counts: np.ndarray, most: int) -> None:
+        if counts.max() > most:
+            position = int(ends[np.argmax(counts > most)])
+            raise TooManyError(
+                position,
+                f"the event at position {position} completes more than {most:,} matches, which "
+                "have to be listed to be counted (explain() says why); a shorter WITHIN, a "
+                "PARTITION BY or stricter filters make them fewer, and max_matches= raises the "
+                "budget",
+            )
+
+    def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        wanted = [self.variables.index(n) if n in self.variables else None for n in variables]
+        members = [
+            [
+                place
+                for place, (name, bit) in enumerate(zip(variables, wanted, strict=True))
+                if (label if not name else bit is not None and label >> bit & 1)
+            ]
+            for label in self.labels
+        ]
+        for listing in self.listings():
+            split = listing.by_variable(members, len(variables))
+            bound = {
+                name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
+                for name, each in zip(variables, split, strict=True)
+            }
+            start = new_integers(len(listing.start))
+            start[:] = listing.start
+            yield MatchColumns(start, listing.end, bound)
+
+
+def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:
+    starts, ends = listing.start.tolist(), listing.end.tolist()
+    offsets = listing.offset.tolist()
+    positions, labels = listing.position.tolist(), listing.label.tolist()
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        bindings = frozenset(
+            (name, positions[i])
+            for i in range(offsets[index], offsets[index + 1])
+            for name in names[labels[i]]
+        )
+        yield Found((), ComplexEvent(start, end, bindings))

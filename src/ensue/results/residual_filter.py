@@ -1,0 +1,310 @@
+"""What is decided as matches are enumerated: operators at the top, LIMIT, deferred conditions.
+
+Over conditions between events, the automaton cannot do it: its runs carry hidden bits, and who
+beats whom depends on values. So the matches of each completing event are gathered as they are
+enumerated. Conditions that no register decides are checked there too, by definition; then it is
+only known there which events complete a match, and so what they consume. So are aggregates and
+filters on them, unless they are worked out on columns (see aggregates.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby, islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from ensue.analysis.expressions import paths_of
+from ensue.automata.registers import Deferred, Interval, Maker, Round
+from ensue.logic import formula as f
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import (
+    ComplexEvent,
+    Computed,
+    Event,
+    Found,
+    Reference,
+    projected,
+    select,
+    support_only,
+)
+from ensue.plan.residual_operators import ResidualOperator, filters, read_columns
+from ensue.results.aggregates import is_columnar
+from ensue.results.bounds import Limit, bounds_of
+from ensue.results.intervals import Barrier, Undisturbed
+from ensue.results.match_set import UNKNOWN, GraphMatches, ListedMatches, MatchColumns, Word
+from ensue.stream.batch import EventBatch
+from ensue.stream.reference_events import to_events
+
+_AT_ONCE = 1 << 14
+"""So many matches are made columns at once."""
+
+_BLOCK = 1024
+"""So many rows are made events at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Operators at the top of a formula, innermost first, and what comes before and after."""
+
+    operators: tuple[ResidualOperator, ...]
+    positions_only: bool
+    limit: int | None
+    deferred: tuple[Deferred, ...] = ()
+    """Conditions that are checked before all else."""
+    intervals: tuple[Interval, ...] = ()
+    """Where something must not have happened."""
+    makers: tuple[Maker, ...] = ()
+    """AGGREGATEs inside the pattern."""
+    shown: tuple[int, ...] = ()
+    """Those whose events belong to matches."""
+    limits: tuple[Limit, ...] = ()
+    """What aggregates must stay within for a match to be worth listing."""
+    consume: str = "NONE"
+    """What a completing event consumes, where that is not known before."""
+    by_word: bool = False
+    """Whether somebody looks at the labels of the matches that pass."""
+    adjoined: int = 0
+    """The bit of events whose predecessor in the (sub)stream is bound too."""
+
+    @property
+    def refuses(self) -> bool:
+        """Whether some matches are found to be none."""
+        return bool(self.deferred or self.intervals) or filters(self.operators)
+
+    @property
+    def columnar(self) -> bool:
+        """Whether all of it can be done on columns of matches."""
+        plain = not (self.positions_only or self.deferred or self.makers or self.by_word)
+        checks = bool(self.intervals) and not self.operators
+        return plain and self.consume == "NONE" and (checks or is_columnar(self.operators))
+
+    def apply(
+        self, matches: set[ComplexEvent], reference: Reference, neighbours: Neighbours
+    ) -> list[ComplexEvent]:
+        """Refine the matches of one completing event, the latest start first."""
+        for operator in self.operators:
+            match operator:
+                case f.Project(variables=names):
+                    matches = {projected(c, names) for c in matches}
+                case f.Select(strategy="STRICT"):
+                    matches = {c for c in matches if neighbours.issuperset(_steps(c))}
+                case f.Select(strategy=strategy):
+                    matches = select(matches, strategy)
+                case f.Aggregate():
+                    matches = {reference.aggregated(c, operator) for c in matches}
+                case f.Filter(conditions=conditions):
+                    matches = {
+                        c
+                        for c in matches
+                        if all(reference.satisfies(c, condition) for condition in conditions)
+                    }
+        if self.positions_only:
+            matches = {support_only(c) for c in matches}
+        return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
+
+
+Neighbours = set[tuple[int, int]]
+"""Pairs of events with nothing between them in their (sub)stream."""
+
+
+def _steps(c: ComplexEvent) -> Iterator[tuple[int, int]]:
+    """Return each event of a support with the next."""
+    return pairwise(sorted(c.support))
+
+
+@dataclass(slots=True)
+class Rows:
+    """The events of a stretch by position, made when somebody asks."""
+
+    view: Callable[[], EventBatch]
+    names: frozenset[str] | None
+    """The columns that somebody asks for; None: any."""
+    _stream: EventBatch | None = None
+    _blocks: dict[int, list[Event]] = field(default_factory=dict)
+
+    def __getitem__(self, position: int) -> Event:
+        if self._stream is None:
+            self._stream = self.view()
+        stream = self._stream
+        block, row = divmod(int(stream.rows_at(np.array([position]))[0]), _BLOCK)
+        if block not in self._blocks:
+            every, names = stream.table.column_names, self.names
+            kept = [name for name in every if names is None or name in names]
+            self._blocks[block] = to_events(_cut(stream, block * _BLOCK, kept))
+        return self._blocks[block][row]
+
+
+def _cut(stream: EventBatch, begin: int, names: list[str]) -> EventBatch:
+    """Return a block of rows, and some of their columns."""
+    streams = stream.streams
+    return EventBatch(
+        stream.table.select(names).slice(begin, _BLOCK),
+        stream.types.slice(begin, _BLOCK),
+        None if streams is None else streams.slice(begin, _BLOCK),
+        stream.times[begin : begin + _BLOCK],
+        None,
+        None,
+        stream.first + begin,
+    )
+
+
+@dataclass(slots=True)
+class ResidualFilter:
+    """Matches that are refined as they are enumerated."""
+
+    found: GraphMatches
+    refinement: Residual
+    tally: Tally = field(default_factory=Tally)
+    before: Mapping[int, int] = field(default_factory=dict)
+    """Up to where everything was consumed before, by key; 0 where keys do not matter."""
+    barriers: tuple[Barrier, ...] = ()
+    """What must not have happened."""
+    events: Callable[[], EventBatch] | None = None
+    """The events of the matches, once they are kept somewhere."""
+    _count: int | None = field(default=None, init=False)
+    _after: dict[int, int] | None = field(default=None, init=False)
+
+    @property
+    def count(self) -> int:
+        if self._count is None:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    @property
+    def least(self) -> int:
+        return self._count or 0
+
+    def at_least(self, most: int) -> int:
+        """Count them; that takes as long as listing them."""
+        return self.count
+
+    @property
+    def effort(self) -> int:
+        """Tell that counting takes as long as listing."""
+        return UNKNOWN if self._count is None and self.found else 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.found.nbytes
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any; as long as their events are unknown, whether it may be."""
+        if not self.refinement.refuses or self.events is None:
+            return bool(self.found)
+        return any(True for _ in self)
+
+    def consumed(self) -> dict[int, int]:
+        """Return up to where everything is consumed after these matches."""
+        if self._after is None:
+            for _ in self:
+                pass
+        assert self._after is not None
+        return self._after
+
+    def passing(self) -> Iterator[Word]:
+        """Give the matches that pass the checks, with the labels of their events."""
+        reference = self._reference()
+        for word in self.found.words():
+            if self._read(word, reference) is not None:
+                yield word
+
+    def latest_starts(self) -> Iterator[tuple[int, int]]:
+        """Give each completing event, and the latest start of a match that passes the checks."""
+        reference = self._reference()
+        for end, group in groupby(self.found.words(), key=lambda word: word.end):
+            latest = -1
+            for word in group:
+                if word.start > latest and self._read(word, reference) is not None:
+                    latest = word.start
+            if latest >= 0:
+                yield end, latest
+
+    def __iter__(self) -> Iterator[Found]:
+        reference = self._reference()
+        limits = self.refinement.limits
+        if limits and self.found:
+            self.found.bounds = bounds_of(limits, self.found.labels, self._view())
+        consumed = dict(self.before)
+        consumes = self.refinement.consume
+        for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
+            neighbours: Neighbours = set()
+            matches: set[ComplexEvent] = set()
+            for word in group:
+                match = self._read(word, reference)
+                if match is not None:
+                    matches.add(match)
+                    neighbours |= self._neighbours(word)
+            found = self.refinement.apply(matches, reference, neighbours)
+            if consumes != "NONE" and found:
+                of = key if consumes == "PARTITION" else 0
+                found = [match for match in found if match.start > consumed.get(of, -1)]
+                if found:
+                    consumed[of] = end
+            for match in islice(found, self.refinement.limit):
+                yield Found((), match)
+        self._after = consumed
+
+    def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
+        """Return the match that a run has read, with the events computed inside; None: none."""
+        refinement = self.refinement
+        made: list[list[tuple[str, Computed]]] = []
+
+        def scope(each: Maker | Deferred, round: Round) -> ComplexEvent:
+            computed = frozenset(
+                one
+                for number in each.makers
+                for one in made[number]
+                if round.first <= one[1].end <= round.last
+            )
+            return ComplexEvent(word.start, round.last, round.bound, computed)
+
+        for maker in refinement.makers:
+            rounds = (scope(maker, round) for round in maker.rounds(word.labels))
+            name = maker.formula.variable
+            made.append([(name, reference.computed(c, maker.formula)) for c in rounds])
+        for deferred in refinement.deferred:
+            for round in deferred.rounds(word.labels):
+                if not reference.satisfies(scope(deferred, round), deferred.condition):
+                    return None
+        bindings = frozenset(
+            (name, position)
+            for position, label in word.labels
+            for bit, name in enumerate(self.found.variables)
+            if label >> bit & 1
+        )
+        shown = frozenset(one for number in refinement.shown for one in made[number])
+        return ComplexEvent(word.start, word.end, bindings, shown)
+
+    def _neighbours(self, word: Word) -> Neighbours:
+        """Return the bound events of a match between which nothing came."""
+        adjoined = self.refinement.adjoined
+        if not adjoined:
+            return set()
+        return {(last, at) for (last, _), (at, label) in pairwise(word.labels) if label & adjoined}
+
+    def _reference(self) -> Reference:
+        """Return what evaluates conditions and aggregates on the events of the matches.
+
+        From here on only matches are listed that nothing happened in that must not.
+        """
+        refinement = self.refinement
+        if refinement.intervals:
+            labels = self.found.labels
+            self.found.keeps = Undisturbed(refinement.intervals, self.barriers, labels, self._view)
+        every = (paths_of(read) for each in refinement.deferred for read in each.expressions())
+        operators = (*refinement.operators, *(each.formula for each in refinement.makers))
+        read = {path[0] for paths in every for path in paths} | read_columns(operators)
+        rows: Any = Rows(self._view, frozenset(read))
+        return Reference(rows, self.tally)
+
+    def _view(self) -> EventBatch:
+        assert self.events is not None, "matches are looked at before their events are kept"
+        return self.events()
+
+    def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        found = iter(self)
+        while some := list(islice(found, _AT_ONCE)):
+            yield from ListedMatches(some).columns(variables)

@@ -1,0 +1,88 @@
+"""Some of the matches of a piece, by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ensue.logic.reference import Found
+from ensue.results.chunk import ResultChunk
+from ensue.results.match_set import UNKNOWN, MatchColumns, MatchSet
+from ensue.results.totals import TotalRows
+
+_LISTED = 1 << 16
+"""Up to so many matches are listed sooner than all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedMatches:
+    """The matches from one number to before another, which is there."""
+
+    found: MatchSet
+    begin: int
+    end: int
+
+    effort = 0
+
+    @property
+    def count(self) -> int:
+        return self.end - self.begin
+
+    @property
+    def least(self) -> int:
+        return self.count
+
+    @property
+    def nbytes(self) -> int:
+        return self.found.nbytes
+
+    def at_least(self, most: int) -> int:
+        """Return how many there are."""
+        return self.count
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __iter__(self) -> Iterator[Found]:
+        return islice(iter(self.found), self.begin, self.end)
+
+    def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        """Give them as columns, many at a time."""
+        done = 0
+        if not self.count:
+            return
+        for columns in self.found.columns(variables):
+            size = len(columns.start)
+            begin, end = max(self.begin - done, 0), min(self.end - done, size)
+            if begin < end:
+                yield columns if (begin, end) == (0, size) else columns.slice(begin, end)
+            done += size
+            if done >= self.end:
+                return
+
+
+def sliced(piece: ResultChunk, begin: int, end: int) -> ResultChunk:
+    """Choose the matches, or rows of totals, of a piece from one number to before another."""
+    if piece.shape.totals is None:
+        return replace(piece, findings=SlicedMatches(piece.findings, begin, end))
+    return replace(piece, totals=_rows(piece.summed, begin, end))
+
+
+def _rows(summed: TotalRows, begin: int, end: int) -> TotalRows:
+    return TotalRows(
+        summed.time[begin:end],
+        summed.ended[begin:end],
+        {name: column.slice(begin, end - begin) for name, column in summed.partition.items()},
+        {name: values[begin:end] for name, values in summed.values.items()},
+    )
+
+
+def counted_up_to(piece: ResultChunk, most: int) -> int:
+    """Return how many matches a piece has, or `most` where it has more."""
+    findings = piece.findings
+    if piece.shape.totals is None and findings.effort and most <= _LISTED:
+        return sum(1 for _ in islice(findings, most))
+    if findings.effort == UNKNOWN:
+        return sum(1 for _ in islice(findings, most))
+    return min(piece.count, most)

@@ -1,0 +1,1 @@
+"""State as bytes: a codec for plain values, a container for arrays and tables."""

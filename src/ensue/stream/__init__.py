@@ -1,0 +1,1 @@
+"""Event batches: conformed to a schema, put in order, kept while they are needed."""

@@ -1,0 +1,181 @@
+"""Partition keys: values to small numbers that stay the same while anybody needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import AttributePath
+from ensue.predicates.vectors import plain_dictionary, single_chunk
+from ensue.stream.batch import column_at
+
+_SLACK = 1 << 16
+"""So many keys may be known in vain before the living are looked for."""
+
+
+@dataclass(slots=True)
+class Keys:
+    """The keys seen so far, each with a number; numbers of forgotten keys are used again.
+
+    The keys of the first stretch are numbered as they come and looked up by nobody, until a
+    second stretch comes: then `settle` writes down those that are still of interest.
+    """
+
+    paths: tuple[AttributePath, ...]
+    room: int = 0
+    """All numbers are below this."""
+    _numbers: dict[Any, int] = field(default_factory=dict)
+    _unsettled: pa.Array | None = None
+    _free: list[int] = field(default_factory=list)
+    _living: int = 0
+    _counts: np.ndarray = field(default_factory=lambda: np.zeros(64, np.int64))
+    _unopened: set[int] = field(default_factory=set)
+    """Keys that have a number, but none of whose events was read."""
+
+    def read(self, table: pa.Table, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the key of each event (-1: NULL) and, if asked, which are the first of theirs."""
+        codes, values = self._codes(table)
+        opens = np.zeros(len(codes), bool) if openings else None
+        if self.room == 0:
+            self.room = len(values)
+            self._unsettled = values
+            fresh = np.ones(len(values) + 1, bool)
+            numbers = np.arange(max(len(values), 1), dtype=np.int32)
+        else:
+            known = list(map(_hashable, values.to_pylist()))
+            fresh = np.array([*(value not in self._numbers for value in known), False])
+            numbers = np.array([self._number(value) for value in known] or [0], np.int32)
+            if self._unopened:
+                fresh[:-1] |= np.isin(numbers[: len(known)], list(self._unopened))
+                self._unopened.clear()
+        fresh[-1] = False
+        if opens is not None and fresh.any():
+            present, where = np.unique(codes, return_index=True)
+            opens[where[fresh[present]]] = True
+        keys = numbers[codes]
+        if len(codes) and codes.min() < 0:
+            keys[codes < 0] = -1
+        return keys, opens
+
+    def unread(self, keys: np.ndarray, opens: np.ndarray | None, *, counted: bool) -> None:
+        """Take back the last of the events that were read; they will be read again next.
+
+        `counted` tells whether they were given their numbers within their keys.
+        """
+        if counted:
+            np.subtract.at(self._counts, keys[keys >= 0], 1)
+        if opens is not None and opens.any():
+            if self._unsettled is not None:
+                self.settle(None)
+            self._unopened = set(keys[opens].tolist())
+
+    def _number(self, value: Any) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+            else:
+                number = self.room
+                self.room += 1
+            self._numbers[value] = number
+        return number
+
+    def _codes(self, table: pa.Table) -> tuple[np.ndarray, pa.Array]:
+        """Number the keys of a table, and list them in the order of these numbers."""
+        codes, values = encoded(column_at(table, self.paths[0]))
+        for path in self.paths[1:]:
+            more, others = encoded(column_at(table, path))
+            known = (codes >= 0) & (more >= 0)
+            width = max(len(others), 1)
+            pairs = codes[known].astype(np.int64) * width + more[known]
+            present, inverse = np.unique(pairs, return_inverse=True)
+            codes = np.full(len(known), -1, np.int64)
+            codes[known] = inverse
+            left, right = (
+                values.take(pa.array(present // width)),
+                others.take(pa.array(present % width)),
+            )
+            values = pa.StructArray.from_arrays([left, right], ["", "_"])
+        return codes, values
+
+    def counters(self) -> np.ndarray:
+        """Return, for each key, how many of its events were read."""
+        if self.room > len(self._counts):
+            grown = np.zeros(2 * self.room, np.int64)
+            grown[: len(self._counts)] = self._counts
+            self._counts = grown
+        return self._counts
+
+    @property
+    def wants_settling(self) -> bool:
+        """Whether it is time to tell which keys live on."""
+        return self._unsettled is not None or len(self._numbers) > 2 * self._living + _SLACK
+
+    def settle(self, living: np.ndarray | None) -> None:
+        """Forget all keys but those with these numbers (None: forget none)."""
+        if self._unsettled is not None:
+            every = np.arange(self.room) if living is None else living
+            values = self._unsettled.take(pa.array(every)).to_pylist()
+            self._numbers = dict(zip(map(_hashable, values), every.tolist(), strict=True))
+            self._free = list(set(range(self.room)) - set(every.tolist()))
+            self._unsettled = None
+        elif living is not None:
+            kept = set(living.tolist())
+            self._free += [number for number in self._numbers.values() if number not in kept]
+            self._numbers = {value: n for value, n in self._numbers.items() if n in kept}
+        self._living = len(self._numbers)
+
+    def save(self) -> dict[str, Any]:
+        """Write down the keys, after `settle`."""
+        numbers = np.array(list(self._numbers.values()), np.int64)
+        counts = self.counters()[numbers] if len(numbers) else numbers
+        saved = {"values": list(self._numbers), "numbers": numbers, "counts": counts}
+        return saved | {"unopened": tuple(self._unopened)} if self._unopened else saved
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with keys that were saved; ValueError where they cannot be."""
+        numbers = saved["numbers"]
+        if len(numbers) and (numbers.min() < 0 or len(np.unique(numbers)) < len(numbers)):
+            raise ValueError("two keys have one number")
+        self.room = int(numbers.max(initial=0)) + 1
+        self._numbers = dict(zip(saved["values"], numbers.tolist(), strict=True))
+        self._free = list(set(range(self.room)) - set(numbers.tolist()))
+        self._living = len(numbers)
+        self.counters()[numbers] = saved["counts"]
+        self._unopened = set(saved.get("unopened", ()))
+
+
+def _hashable(value: Any) -> Any:
+    """Return a value that can be looked up: pairs come as dicts."""
+    return tuple(map(_hashable, value.values())) if isinstance(value, dict) else value
+
+
+def encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    """Return a code for each row (-1: NULL or NaN) and the values behind the codes."""
+    column = plain_dictionary(column)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))  # -0.0 is 0.0
+    elif pa.types.is_temporal(column.type):
+        column = _as_integers(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    elif pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    array = single_chunk(column)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = array.indices
+    if codes.null_count:
+        codes = pc.fill_null(codes.cast(pa.int64()), -1)
+    return codes.to_numpy(zero_copy_only=False), array.dictionary
+
+
+def _as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Number instants and durations in their own units: Python has no nanoseconds."""
+    narrow = pa.types.is_date32(column.type) or pa.types.is_time32(column.type)
+    return column.cast(pa.int32()).cast(pa.int64()) if narrow else column.cast(pa.int64())

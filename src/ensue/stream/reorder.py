@@ -1,0 +1,388 @@
+"""Events put in order: each gets its position when nothing earlier can come any more.
+
+A stream in order passes straight through. With a lateness bound, or where several streams are
+merged by time, events wait until the watermark has passed them: the time that the slowest stream
+has reached, less the bound. What is released is sorted by (time, tiebreak, stream in FROM,
+arrival), so that it does not depend on how the stream is cut.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import AttributePath
+from ensue.errors import EventError
+from ensue.io.rejected import Rejected
+from ensue.options import ReadOptions
+from ensue.predicates.vectors import path_column
+from ensue.state.container import below, part
+from ensue.stream.batch import (
+    EventBatch,
+    InputBatch,
+    column_at,
+    path_of,
+    times_of,
+)
+from ensue.stream.lateness import lateness_in_units
+from ensue.stream.rows import load_table, save_table
+
+LEAST, MOST = -(2**63), 2**63
+"""Before all times, and after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBatch:
+    """Rows whose times are right, before anything is changed by them."""
+
+    loaded: InputBatch
+    times: np.ndarray
+    kind: pa.DataType
+    """The type of the time column."""
+    late: pa.Table | None
+    aside: tuple[Rejected, ...]
+    bound: int
+    """The lateness in units of time."""
+
+
+@dataclass(slots=True, order=True)
+class _Waiting:
+    """Rows that arrived together; compared by their earliest time."""
+
+    earliest: int
+    number: int
+    loaded: InputBatch = field(compare=False)
+    times: np.ndarray = field(compare=False)
+    arrivals: np.ndarray = field(compare=False)
+
+
+@dataclass(slots=True)
+class ReorderBuffer:
+    """Takes rows as they arrive and releases them in order."""
+
+    time_path: AttributePath | None
+    options: ReadOptions
+    sources: Sequence[str]
+    lenient: bool = False
+    next_position: int = 0
+    latest: dict[int, int] = field(default_factory=dict)
+    """The latest time of each stream; of a stream that comes alone under -1."""
+    merging: bool = False
+    """Whether streams come separately."""
+    _bound: int = 0
+    _waiting: list[_Waiting] = field(default_factory=list)
+    _arrived: int = 0
+    kind: pa.DataType = field(default_factory=pa.null)
+    """The type of the time column."""
+    _tiebreak: AttributePath | None = None
+
+    def __post_init__(self) -> None:
+        if self.options.lateness is not None and self.time_path is None:
+            raise EventError("lateness= needs a time column: pass time=")
+
+    @property
+    def waits(self) -> bool:
+        """Whether events may have to wait before they are released."""
+        return self.merging or self.options.lateness is not None
+
+    @property
+    def watermark(self) -> int | None:
+        """The time before which nothing can come any more; None before the first event."""
+        if not self.latest:
+            return None
+        every = range(len(self.sources)) if self.merging else [-1]
+        reached = min(self.latest.get(each, LEAST) for each in every)
+        return None if reached == LEAST else reached - self._bound
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait."""
+        return sum(len(each.times) for each in self._waiting)
+
+    # checking
+
+    def check(self, loaded: InputBatch, first_row: int = 0) -> CheckedBatch:
+        """Check rows and tell which come too late; nothing changes until `add` is called."""
+        table = loaded.table
+        if self.options.tiebreak is not None and table.num_rows and self._tiebreak is None:
+            path_of(self.options.tiebreak, table, "tiebreak")
+        if loaded.streams is None and self.merging and table.num_rows:
+            raise EventError(
+                "the streams of this query came separately; push {stream: events} again"
+            )
+        came_alone = not self.merging and (self.next_position or self._waiting)
+        if loaded.streams is not None and self.time_path is not None and came_alone:
+            raise EventError(
+                "the events of this query came without their streams; push them so again, or open "
+                "another session for {stream: events}"
+            )
+        if self.time_path is None:
+            if loaded.streams is not None and len(set(self.latest) | set(loaded.streams)) > 1:
+                raise EventError("merging several streams needs a time column: pass time=")
+            return CheckedBatch(loaded, np.zeros(0, np.int64), self.kind, None, (), 0)
+        aside: list[Rejected] = []
+        if self.lenient:
+            loaded = self._with_time(loaded, aside)
+        times = times_of(loaded.table, self.time_path, first_row)
+        kind = column_at(loaded.table, self.time_path).type
+        lateness = self.options.lateness
+        bound = 0
+        if lateness is not None and loaded.table.num_rows:
+            bound = lateness_in_units(lateness, kind, self.options.time_unit)
+        if loaded.streams is None and self._in_order(times):
+            return CheckedBatch(loaded, times, kind, None, tuple(aside), bound)
+        late: list[np.ndarray] = []
+        back: list[np.ndarray] = []
+        for number, own in _by_stream(loaded.streams):
+            mine = times if own is None else times[own]
+            reached = np.maximum.accumulate(mine) if len(mine) else mine
+            reached = np.maximum(reached, self.latest.get(number, LEAST) if len(mine) else LEAST)
+            wrong = np.flatnonzero(mine < reached - bound)
+            if not len(wrong):
+                continue
+            rows = wrong if own is None else own[wrong]
+            if lateness is not None:
+                late.append(rows)
+                continue
+            if not self.lenient:
+                raise self._goes_back(loaded, times, number, own, int(wrong[0]), first_row)
+            back.append(rows)
+        if not late and not back:
+            return CheckedBatch(loaded, times, kind, None, tuple(aside), bound)
+        out = np.sort(np.concatenate(late + back))
+        for row in np.sort(np.concatenate(back)) if back else ():
+            at = int(row) if loaded.rows is None else int(loaded.rows[row])
+            aside.append(loaded.rejected(int(row), f"time goes back at row {first_row + at}"))
+        kept = np.setdiff1d(np.arange(len(times)), out)
+        refused = loaded.table.take(pa.array(out)) if late else None
+        return CheckedBatch(loaded.take(kept), times[kept], kind, refused, tuple(aside), bound)
+
+    def _in_order(self, times: np.ndarray) -> bool:
+        """Tell, quickly, whether time goes on from where it was and never goes back."""
+        if len(times) and times[0] < self.latest.get(-1, LEAST):
+            return False
+        return len(times) < 2 or not (times[1:] < times[:-1]).any()
+
+    def _with_time(self, loaded: InputBatch, aside: list[Rejected]) -> InputBatch:
+        """Put rows without a time aside."""
+        assert self.time_path is not None
+        table = loaded.table
+        column = path_column(table, self.time_path)
+        if column is not None and not column.null_count:
+            return loaded
+        name = ".".join(self.time_path)
+        missing = np.ones(table.num_rows, bool)
+        if column is not None:
+            missing = column.is_null().to_numpy()
+        for row in np.flatnonzero(missing):
+            reason = f"the time '{name}' is NULL; every event needs a time"
+            aside.append(loaded.rejected(int(row), reason))
+        return loaded.take(np.flatnonzero(~missing))
+
+    def _goes_back(
+        self,
+        loaded: InputBatch,
+        times: np.ndarray,
+        number: int,
+        own: np.ndarray | None,
+        wrong: int,
+        first_row: int,
+    ) -> EventError:
+        assert self.time_path is not None
+        row = wrong if own is None else int(own[wrong])
+        column = column_at(loaded.table, self.time_path)
+        if wrong:
+            before: Any = column[wrong - 1 if own is None else int(own[wrong - 1])]
+        else:
+            before = shown_time(self.latest[number], column.type)
+        of_stream = f" of {self.sources[number]}" if number >= 0 else ""
+        at = wrong if number >= 0 else row
+        return EventError(
+            f"time goes back at row {first_row + at}{of_stream}: '{'.'.join(self.time_path)}' is "
+            f"{column[row]} after {before}; sort the events, or pass lateness= to have them put "
+            "in order",
+            row,
+        )
+
+    # releasing
+
+    def stretch(self, checked: CheckedBatch) -> EventBatch:
+        """Return rows that need not wait as the next stretch, before `add` makes them so."""
+        loaded, times = checked.loaded, checked.times
+        rows = loaded.table.num_rows
+        if self.time_path is None:
+            times = np.arange(self.next_position, self.next_position + rows)
+        return self._stream(loaded, times)
+
+    def add(self, checked: CheckedBatch, stretch: EventBatch | None = None) -> EventBatch:
+        """Take checked rows and release what need not wait any longer."""
+        loaded, times = checked.loaded, checked.times
+        if loaded.table.num_rows:
+            self._bound = checked.bound
+            if self.options.tiebreak is not None and self._tiebreak is None:
+                self._tiebreak = path_of(self.options.tiebreak, loaded.table, "tiebreak")
+            self.kind = checked.kind
+        if loaded.streams is not None:
+            self.merging = self.merging or self.time_path is not None
+        for number, own in _by_stream(loaded.streams):
+            mine = times if own is None or self.time_path is None else times[own]
+            reached = int(mine[-1] if stretch is not None else mine.max()) if len(mine) else LEAST
+            self.latest[number] = max(reached, self.latest.get(number, LEAST))
+        if not self.waits:
+            released = self.stretch(checked) if stretch is None else stretch
+            self.next_position += loaded.table.num_rows
+            return released
+        if len(times):
+            arrivals = np.arange(self._arrived, self._arrived + len(times))
+            self._arrived += len(times)
+            self._wait(loaded, times, arrivals)
+        return self._release(self.watermark)
+
+    def advance(self, time: int) -> EventBatch:
+        """Let time pass in all streams."""
+        for number in range(len(self.sources)) if self.merging else [-1]:
+            self.latest[number] = max(time, self.latest.get(number, LEAST))
+        return self._release(self.watermark)
+
+    def finish(self) -> EventBatch:
+        """Release everything."""
+        return self._release(MOST)
+
+    def save(self) -> dict[str, Any]:
+        """Write down how far the stream has come, and what waits."""
+        saved: dict[str, Any] = {
+            "next_position": self.next_position,
+            "latest": dict(self.latest),
+            "merging": self.merging,
+            "bound": self._bound,
+            "arrived": self._arrived,
+            "tiebreak": self._tiebreak,
+        }
+        if self._waiting:
+            loaded = _together([each.loaded for each in self._waiting])
+            saved |= below("waiting", save_table(loaded.table))
+            saved["waiting/types"] = pa.table({"type": loaded.types.cast(pa.string())})
+            saved["waiting/times"] = np.concatenate([each.times for each in self._waiting])
+            saved["waiting/arrivals"] = np.concatenate([each.arrivals for each in self._waiting])
+            if loaded.streams is not None:
+                saved["waiting/streams"] = loaded.streams
+        return saved
+
+    def load(self, saved: Mapping[str, Any], kind: pa.DataType) -> None:
+        """Go on from what was saved; ValueError where it cannot be."""
+        self.next_position, self.merging = saved["next_position"], saved["merging"]
+        self.latest, self.kind = dict(saved["latest"]), kind
+        self._bound, self._arrived = saved["bound"], saved["arrived"]
+        self._tiebreak = saved["tiebreak"]
+        waiting = part(saved, "waiting")
+        if waiting:
+            times, streams = waiting["times"], waiting.get("streams")
+            types = waiting["types"].column("type")
+            loaded = InputBatch(load_table(waiting), closed=False, types=types, streams=streams)
+            if not len(times) == len(waiting["arrivals"]) == len(types) == loaded.table.num_rows:
+                raise ValueError("some of the events that wait are missing")
+            self._wait(loaded, times, waiting["arrivals"])
+
+    def _wait(self, loaded: InputBatch, times: np.ndarray, arrivals: np.ndarray) -> None:
+        waiting = _Waiting(int(times.min()), int(arrivals[0]), loaded, times, arrivals)
+        heapq.heappush(self._waiting, waiting)
+
+    def _release(self, watermark: int | None) -> EventBatch:
+        """Release what lies before a time (None: nothing), in order."""
+        ripe: list[_Waiting] = []
+        if watermark is None:
+            return self._nothing()
+        while self._waiting and self._waiting[0].earliest < watermark:
+            ripe.append(heapq.heappop(self._waiting))
+        if not ripe:
+            return self._nothing()
+        loaded = _together([each.loaded for each in ripe])
+        times = np.concatenate([each.times for each in ripe])
+        arrivals = np.concatenate([each.arrivals for each in ripe])
+        stays = times >= watermark if watermark < MOST else np.zeros(len(times), bool)
+        if stays.any():
+            rest = np.flatnonzero(stays)
+            self._wait(loaded.take(rest), times[rest], arrivals[rest])
+            ready = np.flatnonzero(~stays)
+            loaded, times, arrivals = loaded.take(ready), times[ready], arrivals[ready]
+        rows = self._order(loaded, times, arrivals)
+        stream = self._stream(loaded.take(rows), times[rows])
+        self.next_position += len(rows)
+        return stream
+
+    def _order(self, loaded: InputBatch, times: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
+        keys = {"time": pa.array(times)}
+        if self._tiebreak is not None and self.options.lateness is not None:
+            keys["tiebreak"] = column_at(loaded.table, self._tiebreak)
+        if loaded.streams is not None:
+            keys["stream"] = pa.array(loaded.streams)
+        keys["arrival"] = pa.array(arrivals)
+        sorting = [(name, "ascending") for name in keys]
+        rows: np.ndarray = pc.sort_indices(pa.table(keys), sort_keys=sorting).to_numpy()
+        return rows
+
+    def _stream(self, loaded: InputBatch, times: np.ndarray) -> EventBatch:
+        streams = None
+        if loaded.streams is not None:
+            names = pa.array(list(self.sources), pa.string())
+            streams = pa.chunked_array([pa.DictionaryArray.from_arrays(loaded.streams, names)])
+        tiebreak = self._tiebreak
+        if tiebreak is None and self.options.tiebreak is not None and loaded.table.num_rows:
+            tiebreak = path_of(self.options.tiebreak, loaded.table, "tiebreak")
+        return EventBatch(
+            loaded.table,
+            loaded.types,
+            streams,
+            times,
+            self.time_path,
+            tiebreak,
+            self.next_position,
+        )
+
+    def _nothing(self) -> EventBatch:
+        types = pa.chunked_array([], pa.string())
+        return EventBatch(
+            pa.table({}),
+            types,
+            None,
+            np.zeros(0, np.int64),
+            self.time_path,
+            None,
+            self.next_position,
+        )
+
+
+def _by_stream(streams: np.ndarray | None) -> list[tuple[int, np.ndarray | None]]:
+    """Return the rows of each stream, in the order of arrival; None: all rows."""
+    if streams is None:
+        return [(-1, None)]
+    return [(int(number), np.flatnonzero(streams == number)) for number in np.unique(streams)]
+
+
+def _together(every: list[InputBatch]) -> InputBatch:
+    """Put rows that arrived at different times into one table."""
+    if len(every) == 1:
+        return every[0]
+    types = [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks]
+    streams = None
+    if every[0].streams is not None:
+        streams = np.concatenate([each.streams for each in every if each.streams is not None])
+    return InputBatch(
+        pa.concat_tables([each.table for each in every], promote_options="permissive"),
+        every[0].closed,
+        pa.chunked_array(types, pa.string()),
+        streams,
+    )
+
+
+def shown_time(time: int, kind: pa.DataType) -> Any:
+    """Write a time as the time column has it."""
+    if pa.types.is_integer(kind):
+        return time
+    return pa.scalar(time, pa.int64()).cast(pa.timestamp("ns")).cast(kind, safe=False)
