@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException, StreamingQueryException
@@ -176,6 +177,45 @@ def test_late_events_are_counted_shown_and_take_no_part(
     assert all(row.match_id is None and row.query is None for row in shown)
     with pytest.raises(ValueError, match="another name for late="):
         recognize(source.frame(), text, **options, late="x")
+
+
+def test_metrics_come_with_the_progress_of_each_pass(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path / "events")
+    table = trades(60, random.Random(SEED))
+    source.write(table.slice(0, 30))
+    source.write(table.slice(30))
+    source.flush(100)
+    source.write(table.slice(3, 5))
+    within = "PARTITION BY [g] WITHIN 9 [ts]"
+    queries = {
+        "pairs": f"SELECT * FROM S WHERE A AS x ; B AS y {within}",
+        "ratio": f"SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v / (w - 1.5) > 1] {within}",
+        "types": "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g, v] WITHIN 9 [ts]",
+    }
+    options: dict[str, Any] = {"time": "ts", "tiebreak": "id"}
+    progress = drain(
+        recognize(source.frame(), queries, **options, lateness=1, tasks=2, pushdown=False), tmp_path
+    )
+    told: dict[str, Counter[str]] = {"ensue-keys": Counter(), "ensue-keys-2": Counter()}
+    for each in progress:
+        for name, row in each["observedMetrics"].items():
+            told[name] += Counter({**row.asDict(), "state": 0})
+    keyed = table.filter(pc.is_valid(table["g"]))
+    late = sum(g is not None for g in table["g"].to_pylist()[3:8])
+    found = {name: ensue.run(text, keyed, **options) for name, text in queries.items()}
+    assert found["pairs"].count > 0
+    assert told["ensue-keys"] == Counter(
+        events=keyed.num_rows,
+        late=late,
+        nulls=found["ratio"].stats["nulls"],
+        matches=found["pairs"].count,
+        matches_pairs=found["pairs"].count,
+    )
+    assert found["ratio"].stats["nulls"] > 0
+    of_types = found["types"].count
+    assert told["ensue-keys-2"] == Counter(
+        events=keyed.num_rows, late=late, matches=of_types, matches_types=of_types
+    )
 
 
 def test_another_query_does_not_go_on_from_a_checkpoint(

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
 from ensue.errors import EventError
+from ensue.logic.evaluate import Tally
 from ensue.operators.match import MatchOperator, Sharing
 from ensue.operators.operator import Operator, OperatorOutput
 from ensue.predicates.evaluate import Batch
@@ -34,11 +35,12 @@ class Member:
     given: Mapping[int, int]
     """The answers to its predicates that come with the events."""
     schema: pa.Schema = field(init=False)
+    tally: Tally = field(default_factory=Tally)
     recogniser: Operator = field(init=False)
 
     def __post_init__(self) -> None:
         self.schema = rows.schema_of(self.program)
-        self.recogniser = self.program.recogniser(self.given)
+        self.recogniser = self.program.recogniser(self.given, self.tally)
 
 
 Found = Iterator[tuple[Member, ResultChunk]]
@@ -52,6 +54,8 @@ class Lane:
     _store: EventStore = field(default_factory=EventStore)
     _next: int = 0
     _latest: int | None = None
+    _tally: Tally = field(default_factory=Tally)
+    """NULLs from predicates that queries share."""
     _union: Union | None = field(init=False)
     """The predicates of all queries, where there are several."""
 
@@ -65,6 +69,11 @@ class Lane:
     def _program(self) -> Program:
         """Any of the programs: they agree on time and order."""
         return self.members[0].program
+
+    @property
+    def nulls(self) -> int:
+        """How often arithmetic has had no value since the operators were built."""
+        return self._tally.nulls + sum(each.tally.nulls for each in self.members)
 
     @property
     def _numberings(self) -> list[Numbering]:
@@ -108,7 +117,7 @@ class Lane:
         """Answer the predicates of all queries, each once."""
         if self._union is None:
             return None
-        batch = Batch(stream.table, stream.types)
+        batch = Batch(stream.table, stream.types, self._tally)
         return Sharing(self._union, self._union.read(batch, None))
 
     def _forget(self) -> None:

@@ -95,14 +95,14 @@ class Program:
         """The machine and what is left to do on enumeration; None: evaluated by definition."""
         return compiled(self.bound, self.positions_only)
 
-    def recogniser(self, given: Mapping[int, int]) -> Operator:
+    def recogniser(self, given: Mapping[int, int], tally: Tally) -> Operator:
         """Return what evaluates the query on one stream; some answers may come with the events."""
         if self.ready is None:
             return recogniser(
-                self.bound, Tally(), self.limits, positions_only=self.positions_only, warns=False
+                self.bound, tally, self.limits, positions_only=self.positions_only, warns=False
             )
         machine, refinement = self.ready
-        return MatchOperator(machine, self.bound, self.limits, Tally(), refinement, given=given)
+        return MatchOperator(machine, self.bound, self.limits, tally, refinement, given=given)
 
     @property
     def by_definition(self) -> bool:

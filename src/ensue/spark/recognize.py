@@ -31,6 +31,7 @@ from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
 from ensue.spark.streaming import job as streaming
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
+from ensue.spark.streaming.metrics import metric_names
 from ensue.spark.types import arrow_schema, plain_strings
 
 Queries = str | Query | Mapping[str, str | Query]
@@ -93,12 +94,13 @@ def recognize(
         ]
         return streaming.rest(events, buckets, flush)
     found = []
-    for each in every:
+    for each, metrics in zip(every, metric_names([each.way.kind for each in every]), strict=True):
         if events.isStreaming:
             streamed = streaming.run(
                 events,
                 each,
                 columns,
+                name=metrics,
                 names=names,
                 late=late,
                 lateness=each.programs[0].options.lateness if lateness is None else lateness,

@@ -82,6 +82,12 @@ class Task:
             for table in rows.tables(piece, member.schema, begin):
                 yield self.fitted(member.program.name, table)
 
+    def query_of(self, table: pa.Table) -> str:
+        """Return the name of the query that some rows, at least one, are of."""
+        name = table.column(QUERY)[0].as_py() if self.names else self.programs[0].name
+        assert isinstance(name, str)
+        return name
+
     def fitted(self, name: str, table: pa.Table) -> pa.Table:
         """Give rows the columns that the rows of all queries have."""
         if table.schema.equals(self.schema):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -29,6 +29,7 @@ from ensue.spark.streaming.log import (
     read_sections,
 )
 from ensue.spark.streaming.messages import message_of, table_of
+from ensue.spark.streaming.metrics import Counts
 from ensue.spark.worker import Task
 from ensue.state.container import below, pack, part
 from ensue.stream.batch import times_of
@@ -149,7 +150,7 @@ class Step(NamedTuple):
 
     rows: list[bytes]
     """Arrow messages."""
-    late: int
+    counts: Counts
     head: Head
     written: Mapping[int, bytes]
     """New chunks by number, and a new snapshot."""
@@ -212,8 +213,12 @@ class State:
             message = message_of(together)
             written[self.log.append(self.chunk_of(together, len(message)))] = message
             self.wait([together])
-        given = chain(self.late_rows(late), self.release(watermark))
-        found = [message_of(table) for table in given if table.num_rows]
+        nulls, matches = self.lane.nulls, Counter[str]()
+        found = [message_of(table) for table in self.late_rows(late)]
+        for table in self.release(watermark):
+            if table.num_rows:
+                found.append(message_of(table))
+                matches[self.bucket.task.query_of(table)] += table.num_rows
         removed = self.log.drop(self.bucket.edge(watermark))
         if self.log.wants_snapshot:
             snapshot = self.block()
@@ -229,9 +234,16 @@ class State:
             self.log.following,
             self.log.snapshot,
         )
+        counts = Counts(
+            events=sum(table.num_rows for table in kept),
+            late=sum(table.num_rows for table in late),
+            nulls=self.lane.nulls - nulls,
+            state=self.log.nbytes,
+            matches=tuple(matches[each.name] for each in self.bucket.task.programs),
+        )
         return Step(
             found,
-            sum(table.num_rows for table in late),
+            counts,
             head,
             written,
             [number for number in removed if number not in gone],

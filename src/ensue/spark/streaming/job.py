@@ -29,7 +29,8 @@ from ensue.spark.spread import label
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
 from ensue.spark.streaming.log import read_sections
 from ensue.spark.streaming.messages import message_of, table_of
-from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, LATE, ROWS, STATE, Processor
+from ensue.spark.streaming.metrics import observed
+from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, ROWS, Processor
 from ensue.spark.types import spark_schema
 from ensue.stream.lateness import lateness_in_units
 
@@ -47,13 +48,14 @@ def run(
     each: Pass,
     schema: pa.Schema,
     *,
+    name: str,
     names: bool,
     late: str | None,
     lateness: Lateness,
     buckets: int,
     pushdown: bool,
 ) -> DataFrame:
-    """Find the matches of the queries of a pass in a stream."""
+    """Find the matches of the queries of a pass in a stream; its metrics are called `name`."""
     columns, way = each.programs[0].columns, each.way
     push = pushed(each.programs) if pushdown else NOTHING
     if way.kind == "keys":
@@ -71,9 +73,8 @@ def run(
         .transformWithStateInPandas(processor, FOUND, "Append", "EventTime")
     )
     # The counts come with the progress of the streaming query.
-    watched = found.observe(
-        f"ensue-{each.way.kind}", F.sum(LATE).alias("late"), F.sum(STATE).alias("state")
-    )
+    queries = [program.name for program in each.programs] if names else None
+    watched = found.observe(name, *observed(queries))
     return watched.mapInArrow(_unpacker(), spark_schema(schema))
 
 

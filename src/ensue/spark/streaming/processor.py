@@ -12,9 +12,10 @@ from ensue.spark.streaming.bucket import Bucket, State, Step
 from ensue.spark.streaming.live import LiveStates
 from ensue.spark.streaming.log import KIND, decode_head, read_sections
 from ensue.spark.streaming.messages import table_of
+from ensue.spark.streaming.metrics import COUNTS
 
-ROWS, LATE, STATE = "ensue_rows", "ensue_late", "ensue_state"
-FOUND = f"{ROWS} binary, {LATE} long, {STATE} long"
+ROWS = "ensue_rows"
+FOUND = f"{ROWS} binary, {COUNTS} array<long>"
 
 HEAD, CHUNKS = "bucket", "chunks"
 """The names of the state variables; the first release had the whole state under the first."""
@@ -61,11 +62,8 @@ class Processor(StatefulProcessor):
         _LIVE.put(step.head.version, state, query, key, batch)
         # One row at least, with the counts.
         found: list[bytes | None] = list(step.rows) or [None]
-        counts = {LATE: step.late, STATE: state.log.nbytes}
-        more = [0] * (len(found) - 1)
-        yield pd.DataFrame(
-            {ROWS: found, **{name: [number, *more] for name, number in counts.items()}}
-        )
+        more = [None] * (len(found) - 1)
+        yield pd.DataFrame({ROWS: found, COUNTS: [step.counts.row(), *more]})
 
     def _state(self) -> State:
         """Return the live operators if they are current, else rebuild them from the log."""
