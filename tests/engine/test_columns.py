@@ -10,7 +10,8 @@ import ensue
 from ensue.engine.binding import bind_to
 from ensue.options import ReadOptions
 from ensue.plan.columns import columns_read
-from ensue.plan.program import shape_of
+from ensue.plan.physical import make_plan
+from ensue.plan.result_schema import result_schema
 from ensue.stream.conform import Conformer
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
@@ -25,10 +26,10 @@ def read_by(
 ) -> set[str] | None:
     compiled = ensue.compile(query)
     chosen = options or ReadOptions()
-    loaded = Conformer(["S"], chosen, compiled.schema).read(TABLE).loaded
+    loaded = Conformer(["S"], chosen, compiled.schema).read(TABLE).batch
     bound = bind_to(compiled, loaded, chosen)
-    shape = shape_of(bound, "", False) if shown else None
-    names = columns_read(bound, chosen, shape)
+    schema = result_schema(bound, "", False) if shown else None
+    names = columns_read(make_plan(bound), chosen, schema)
     return None if names is None else {name for name in names if name in TABLE.column_names}
 
 
@@ -70,8 +71,8 @@ def test_projected_eq_whole(pair: Pair) -> None:
     compiled = ensue.compile(pair.text)
     table = pa.Table.from_pylist(pair.rows)
     options = ReadOptions()
-    loaded = Conformer(["S"], options, compiled.schema).read(table).loaded
-    names = columns_read(bind_to(compiled, loaded, options), options)
+    loaded = Conformer(["S"], options, compiled.schema).read(table).batch
+    names = columns_read(make_plan(bind_to(compiled, loaded, options)), options)
     assert names is not None
     part = table.select([name for name in table.column_names if name in names])
     whole, found = (compiled.run(each) for each in (table, part))

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.session import Session
 from ensue.options import ReadOptions
+from ensue.plan.mode import ExecutionMode
 
 RATE, EVENTS, PUSH = 200, 16_000, 137
 SECONDS = 10 * RATE
@@ -138,9 +138,9 @@ def test_events_that_had_to_wait_do_not_pile_up() -> None:
 
 def test_an_evaluation_by_definition_keeps_its_window() -> None:
     query = ensue.compile("SELECT * FROM S WHERE A ; B WITHIN 50 EVENTS")
-    manner = ExecutionMode(by_definition=True, warns=False)
+    mode = ExecutionMode(by_definition=True, warns=False)
     table = stream(6_000, clock="none")
-    session = Session(query, ReadOptions(time="t"), manner)
+    session = Session(query, ReadOptions(time="t"), mode)
     found, most, _ = pushed(session, table)
     assert found == told(query.run(table, time="t"))
     assert most <= SLACK

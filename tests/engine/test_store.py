@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.plan.result_schema import Numbering
 from ensue.stream import store as stores
 from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 from ensue.stream.rows import load_rows, save_rows
 from ensue.stream.store import EventStore
-from ensue.stream.ties import Numbering
 
 ALL, BY_KEY = Numbering(()), Numbering((("k",),))
 

@@ -20,8 +20,8 @@ from ensue.kernels.match import driver
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
 from ensue.options import ReadOptions
-from ensue.plan.program import compiled as machine_of
-from ensue.plan.program import plan_of
+from ensue.plan.mode import ExecutionMode
+from ensue.plan.physical import make_plan
 from ensue.stream.conform import load
 from tests.equivalence.test_engine import MANY, compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
@@ -34,7 +34,8 @@ def bound_to(query: ensue.Query, rows: list[Row]) -> BoundQuery:
 
 
 def takes_fast_path(query: ensue.Query, rows: list[Row], positions_only: bool = False) -> bool:
-    return machine_of(bound_to(query, rows), positions_only) is not None
+    plan = make_plan(bound_to(query, rows), ExecutionMode(positions_only))
+    return plan.operator == "match"
 
 
 @settings(max_examples=MANY * 2)
@@ -135,7 +136,7 @@ def _without_conditions(formula: f.Formula) -> f.Formula:
 
 def _matters(query: ensue.Query, rows: list[Row]) -> bool:
     """Tell whether a query finds something else than it would without conditions."""
-    plan = plan_of(bound_to(query, rows), positions_only=False)
+    plan = make_plan(bound_to(query, rows)).clauses
     bare = replace(plan, formula=_without_conditions(plan.formula))
     events = [
         Event(row["type"], {k: None if v != v else v for k, v in row.items()}, row["ts"])
@@ -145,7 +146,7 @@ def _matters(query: ensue.Query, rows: list[Row]) -> bool:
 
 
 def _formula(query: ensue.Query, rows: list[Row]) -> f.Formula:
-    return plan_of(bound_to(query, rows), positions_only=False).formula
+    return make_plan(bound_to(query, rows)).formula
 
 
 @cache

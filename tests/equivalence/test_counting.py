@@ -18,7 +18,7 @@ from ensue.analysis.schema import from_arrow_schema
 from ensue.engine.run import find_matches
 from ensue.language import tree
 from ensue.options import ReadOptions
-from ensue.plan.program import countable, countable_on_graph
+from ensue.plan.physical import make_plan
 from ensue.results.matches import Matches
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled
 from tests.pairs import Pair, pairs
@@ -233,13 +233,13 @@ def test_down_trends_are_counted_on_the_match_graph() -> None:
         {"type": "A", "v": v, "w": 0.5, "k": "pq"[i % 2], "ts": i} for i, v in enumerate(values)
     ]
     bound = query.bind(from_arrow_schema(SCHEMA, closed=True), Clock(known=True))
-    assert countable_on_graph(bound, positions_only=False) is not None
+    assert make_plan(bound).operator == "count on the graph"
     assert counted(query, table(rows)) == counted(query, table(rows), by_definition=True)
 
 
 def test_strategies_and_unless_are_counted_by_the_automaton() -> None:
     query = ensue.compile("SELECT MAX count(*), sum(x.v) FROM S WHERE (A AS x)+ ; B UNLESS C")
-    assert countable(query.bind(query.schema, Clock()), positions_only=False) is not None
+    assert make_plan(query.bind(query.schema, Clock())).operator == "count"
 
 
 @settings(max_examples=MANY // 10)

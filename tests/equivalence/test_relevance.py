@@ -15,7 +15,7 @@ from ensue.analysis.schema import from_arrow_schema
 from ensue.automata.relevance import needed
 from ensue.errors import CeqlError
 from ensue.language.parser import parse
-from ensue.plan.program import compiled
+from ensue.plan.physical import make_plan
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.vectors import Strings, vector_of
@@ -64,17 +64,17 @@ def test_without_irrelevant_events_eq_with_them(pair: Pair) -> None:
         bound = query.bind(from_arrow_schema(SCHEMA), Clock(("ts",), None, known=True))
     except CeqlError:
         return
-    ready = compiled(bound, False)
+    automaton = make_plan(bound).compiled if bound.totals is None else None
     counts = bound.window is not None and bound.window.kind == "events"
-    sets = None if ready is None or counts else needed(ready[0])
-    if ready is None or sets is None or not pair.rows:
+    sets = None if automaton is None or counts else needed(automaton)
+    if automaton is None or sets is None or not pair.rows:
         event("nothing can be left out")
         return
     rows: list[dict[str, Any]] = [{"id": at, **row} for at, row in enumerate(pair.rows)]
     table = pa.Table.from_pylist(rows, SCHEMA)
     types = vector_of(table.column("type"))
     assert isinstance(types, Strings)
-    alphabet = Alphabet(ready[0].predicates)
+    alphabet = Alphabet(automaton.predicates)
     symbols = alphabet.read(Batch(table, types), None, None)
     holding = [
         {n for n in range(len(alphabet.predicates)) if alphabet.bits[symbol] >> n & 1}

@@ -171,8 +171,8 @@ def positions_start_anew(patch: Patch) -> None:
 
     def later(self: Pipeline, state: Any) -> None:
         load(self, state)
-        if self.feed is not None:
-            self.feed.next_position += 1
+        if self.reorder is not None:
+            self.reorder.next_position += 1
 
     patch.setattr(Pipeline, "load", later)
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.automata.determine import START
-from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.session import Session
 from ensue.kernels import tables as tables
 from ensue.operators.match import MatchOperator
 from ensue.options import Limits, ReadOptions
+from ensue.plan.mode import ExecutionMode
 from ensue.results.matches import Matches
 from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
 from tests.pairs import Pair, pairs

@@ -12,9 +12,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import ensue
-from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.session import Session
 from ensue.options import ReadOptions
+from ensue.plan.mode import ExecutionMode
 from ensue.stream import store
 from tests.equivalence.test_engine import MANY, compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, everything, table
@@ -67,8 +67,8 @@ def test_tied_events_bit_by_bit_and_resumed_eq_whole(
     options: dict[str, Any] = {"time": "ts", "tiebreak": tiebreak}
     expected = described(ready.run(table(rows), **options))
     event(f"matches: {bool(expected)}")
-    manner = ExecutionMode(by_definition=by_definition)
-    session, found = Session(ready, ReadOptions(**options), manner), []
+    mode = ExecutionMode(by_definition=by_definition)
+    session, found = Session(ready, ReadOptions(**options), mode), []
     with pytest.MonkeyPatch.context() as patch:
         dropping_at_once(patch)
         for piece in cut_small(data, rows):

@@ -15,7 +15,7 @@ import ensue
 from ensue.options import ReadOptions
 from ensue.spark import recognize
 from ensue.spark.batch import _sorting
-from ensue.spark.order import Key, in_order, order_of
+from ensue.spark.order import Key, order_of, sorted_rows
 from ensue.spark.program import Program
 from tests.spark.frames import frame_of
 from tests.spark.test_streaming import drain, rows
@@ -68,7 +68,8 @@ def test_workers_sort_as_spark_does(spark: SparkSession) -> None:
     # The number of the event in the end, so that the order is the same where ties are left.
     order = (*keys, Key(("id",)))
     by_spark = frame_of(spark, table).coalesce(1).sortWithinPartitions(*_sorting(order))
-    by_worker = in_order(table.take(list(range(400))[::-1]), order)
+    shuffled = table.take(list(range(400))[::-1])
+    by_worker = shuffled.take(sorted_rows(shuffled, order))
     assert [row.id for row in by_spark.select("id").collect()] == by_worker["id"].to_pylist()
     # Few events are equal in all that was looked at.
     assert by_worker["id"].to_pylist() != sorted(by_worker["id"].to_pylist())

@@ -25,7 +25,9 @@ from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
 from ensue.options import ReadOptions, with_settings
 from ensue.plan.columns import columns_read
-from ensue.plan.program import shape_of
+from ensue.plan.mode import ExecutionMode
+from ensue.plan.physical import make_plan
+from ensue.plan.result_schema import result_schema
 from ensue.stream.batch import column_at, path_of
 from ensue.stream.conform import Conformer
 
@@ -97,10 +99,10 @@ class Events:
 
     def _needs(self, query: Query, given: ReadOptions, positions_only: bool, shown: bool) -> Needs:
         options = with_settings(given, query.settings)
-        intake = Conformer([word.text for word in query.tree.sources], options, query.schema)
-        intake.text = text_options([query], options)
+        conformer = Conformer([word.text for word in query.tree.sources], options, query.schema)
+        conformer.text = text_options([query], options)
         nothing = {name: _source(each, None) for name, each in self._readers.items()}
-        loaded = intake.read(nothing.get("", nothing)).loaded
+        loaded = conformer.read(nothing.get("", nothing)).batch
         if not loaded.table.num_columns:
             return Needs(None, None)
         bound = bind_to(query, loaded, options)
@@ -108,8 +110,12 @@ class Events:
             raise EventError("merging several streams needs a time column: pass time=")
         if options.tiebreak is not None and loaded.closed:
             path_of(options.tiebreak, loaded.table, "tiebreak")
-        shape = shape_of(bound, query.fingerprint, positions_only) if shown else None
-        return Needs(columns_read(bound, options, shape), bound.clock.column)
+        schema = result_schema(bound, query.fingerprint, positions_only) if shown else None
+        plan = make_plan(bound, ExecutionMode(positions_only))
+        names = columns_read(plan, options, schema)
+        if names is not None:
+            names |= {options.type, options.type.partition(".")[0]}
+        return Needs(names, bound.clock.column)
 
     def steps(self, needs: Needs) -> Iterator[Step]:
         """Read the events, of several streams those first that lie behind in time."""

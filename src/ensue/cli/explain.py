@@ -39,12 +39,14 @@ def explain(
         from ensue.language.parser import parse_source
         from ensue.plan.explain import automaton_of
         from ensue.plan.explain import explain as explained
+        from ensue.plan.physical import make_plan
 
         source = query_source(query)
         bound = bind(parse_source(source), source, parameters=None)
+        plan = make_plan(bound, assume_numbers=True)
         if format is Picture.TEXT:
-            say(explained(bound))
+            say(explained(plan))
         elif format is Picture.DOT:
-            say(automaton_of(bound).to_dot())
+            say(automaton_of(plan).to_dot())
         else:
-            say(automaton_of(bound).to_mermaid())
+            say(automaton_of(plan).to_mermaid())

@@ -35,9 +35,10 @@ from ensue.options import (
 
 if TYPE_CHECKING:
     from ensue.automata.draw import Drawing
-    from ensue.engine.pipeline import ExecutionMode
     from ensue.engine.session import Session
     from ensue.engine.sessions import Sessions
+    from ensue.plan.mode import ExecutionMode
+    from ensue.plan.physical import PhysicalPlan
     from ensue.results.matches import Matches
 
 
@@ -119,7 +120,7 @@ class Query:
         from ensue.engine.session import Session
 
         read = chosen(ReadOptions, options)
-        return Session(self, read, _manner(options), chosen(ErrorOptions, options).on_error)
+        return Session(self, read, _mode(options), chosen(ErrorOptions, options).on_error)
 
     @takes(ErrorOptions, Limits)
     def resume(self, snapshot: bytes, **options: Unpack[ResumeArguments]) -> Session:
@@ -133,26 +134,33 @@ class Query:
         return Session.resume(self, snapshot, options.get("on_error"), _limits_given(options))
 
     def explain(self) -> str:
-        """Tell what the query becomes and what that means for its cost."""
+        """Describe what the query becomes and what that means for its cost."""
         from ensue.plan.explain import explain
 
-        return explain(self.bind(self.schema, Clock()))
+        return explain(self.plan)
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """The physical plan, as far as it is known before there are events; print() shows it."""
+        from ensue.plan.physical import make_plan
+
+        return make_plan(self.bind(self.schema, Clock()), assume_numbers=True)
 
     @property
     def automaton(self) -> Drawing:
         """The query's automaton, to be drawn by to_dot() or to_mermaid()."""
         from ensue.plan.explain import automaton_of
 
-        return automaton_of(self.bind(self.schema, Clock()))
+        return automaton_of(self.plan)
 
     def bind(self, schema: Schema, clock: Clock) -> BoundQuery:
         """Bind the query to what is known of some events."""
         return bind(self.tree, self.source, schema, self.params, clock)
 
 
-def _manner(options: RunArguments) -> ExecutionMode:
+def _mode(options: RunArguments) -> ExecutionMode:
     """Decide how queries are evaluated from what was asked for."""
-    from ensue.engine.pipeline import ExecutionMode
+    from ensue.plan.mode import ExecutionMode
 
     result = chosen(ResultOptions, options)
     return ExecutionMode(result.positions_only, chosen(Limits, options), exact=result.exact)
@@ -261,7 +269,7 @@ def run(
     from ensue.engine.run import find_all
 
     queries = _compiled(text, schema, params)
-    return find_all(queries, events, chosen(ReadOptions, options), _manner(options))
+    return find_all(queries, events, chosen(ReadOptions, options), _mode(options))
 
 
 @takes(ReadOptions, ResultOptions, Limits, ErrorOptions)
@@ -286,7 +294,7 @@ def open(
     from ensue.engine.sessions import Sessions
 
     ready, read = _compiled(queries, schema, params), chosen(ReadOptions, options)
-    return Sessions(ready, read, _manner(options), chosen(ErrorOptions, options).on_error)
+    return Sessions(ready, read, _mode(options), chosen(ErrorOptions, options).on_error)
 
 
 @takes(ErrorOptions, Limits)

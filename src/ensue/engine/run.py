@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ensue.engine.pipeline import ExecutionMode, Pipeline, PreparedPush
+from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
 from ensue.engine.sessions import Sessions
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.operators.reference import ReferenceOperator
 from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions, with_settings
+from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.results.matches import InputSummary, Matches
@@ -21,7 +22,7 @@ from ensue.stream.batch import read_once
 from ensue.stream.conform import ConformedInput
 
 _NAME = ""
-"""What the one query of a lane is called."""
+"""What the one query of a pipeline is called."""
 
 
 def find_matches(
@@ -40,7 +41,7 @@ def find_matches(
     Events that come bit by bit are evaluated bit by bit, as somebody asks for the matches.
     What the kernels do not cover is evaluated by definition, and so is everything when asked for.
     """
-    manner = ExecutionMode(
+    mode = ExecutionMode(
         positions_only,
         limits,
         by_definition=by_definition,
@@ -48,129 +49,135 @@ def find_matches(
         warns=not by_definition,
         exact=exact,
     )
-    lane = Pipeline({_NAME: query}, with_settings(options, query.settings), manner)
-    reads = lane.intake.batches(events)
+    pipeline = Pipeline({_NAME: query}, with_settings(options, query.settings), mode)
+    reads = pipeline.conformer.batches(events)
     if reads is None:
-        return _of_whole(lane, _read_whole(lane, events))
+        return _of_whole(pipeline, _read_whole(pipeline, events))
     first = next(reads)
-    prepared = lane.check(first)
-    member = prepared.members[_NAME]
-    if isinstance(member.recogniser, ReferenceOperator) and member.recogniser.plan.window is None:
-        return _of_whole(lane, _joined(first, reads))
-    account = InputSummary(member.tally)
-    pieces = _pieces(lane, prepared, reads, account)
-    return Matches(member.shape, _refusing(pieces), account, live=True)
+    prepared = pipeline.check(first)
+    instance = prepared.instances[_NAME]
+    if isinstance(instance.operator, ReferenceOperator) and instance.operator.plan.window is None:
+        return _of_whole(pipeline, _joined(first, reads))
+    account = InputSummary(instance.tally)
+    chunks = _chunks(pipeline, prepared, reads, account)
+    return Matches(instance.schema, _refusing(chunks), account, live=True)
 
 
-def _of_whole(lane: Pipeline, read: ConformedInput) -> Matches:
+def _of_whole(pipeline: Pipeline, read: ConformedInput) -> Matches:
     """Evaluate a query on events that are all there."""
     account = InputSummary()
-    prepared = lane.check(read)
+    prepared = pipeline.check(read)
     try:
-        pieces = list(_pieces(lane, prepared, iter(()), account))
+        chunks = list(_chunks(pipeline, prepared, iter(()), account))
     except UnsupportedError:  # values that no register can hold
-        manner = replace(lane.manner, defers=True, by_definition=lane.manner.defers)
-        return _of_whole(Pipeline(lane.queries, lane.options, manner), read)
-    member = prepared.members[_NAME]
-    account.tally = member.tally
-    return Matches(member.shape, iter(pieces), account, live=False)
+        mode = replace(pipeline.mode, defers=True, by_definition=pipeline.mode.defers)
+        return _of_whole(Pipeline(pipeline.queries, pipeline.options, mode), read)
+    instance = prepared.instances[_NAME]
+    account.tally = instance.tally
+    return Matches(instance.schema, iter(chunks), account, live=False)
 
 
-def _pieces(
-    lane: Pipeline, prepared: PreparedPush, more: Iterator[ConformedInput], account: InputSummary
+def _chunks(
+    pipeline: Pipeline,
+    prepared: PreparedPush,
+    more: Iterator[ConformedInput],
+    account: InputSummary,
 ) -> Iterator[ResultChunk]:
-    """Push stretch after stretch; each piece has the events that its matches need."""
-    for found in _steps(lane, prepared, more, account):
+    """Push batch after batch; each chunk has the events that its matches need."""
+    for found in _steps(pipeline, prepared, more, account):
         yield from found[_NAME]
 
 
 def _steps(
-    lane: Pipeline, prepared: PreparedPush, more: Iterator[ConformedInput], account: InputSummary
+    pipeline: Pipeline,
+    prepared: PreparedPush,
+    more: Iterator[ConformedInput],
+    account: InputSummary,
 ) -> Iterator[ResultChunks]:
-    """Push stretch after stretch; give what each completes, by query."""
+    """Push batch after batch; give what each completes, by query."""
     rows = 0
     while True:
-        rows += prepared.read.loaded.table.num_rows
-        account.add(prepared.late, prepared.aside)
-        yield _whole(lane, lane.apply(prepared))
-        account.events = lane.released
+        rows += prepared.input.batch.table.num_rows
+        account.add(prepared.late, prepared.rejected)
+        yield _whole(pipeline, pipeline.apply(prepared))
+        account.events = pipeline.released
         read = next(more, None)
         if read is None:
             break
-        prepared = lane.check(read, rows)
-    if lane.feed is not None:
-        yield _whole(lane, lane.finish())
-        account.events = lane.released
-        warn_of(lane.silences())
+        prepared = pipeline.check(read, rows)
+    if pipeline.reorder is not None:
+        yield _whole(pipeline, pipeline.finish())
+        account.events = pipeline.released
+        warn_of(pipeline.silences())
 
 
-def _whole(lane: Pipeline, found: ResultChunks) -> ResultChunks:
+def _whole(pipeline: Pipeline, found: ResultChunks) -> ResultChunks:
     """Raise what kept a query from reading everything."""
-    if lane.stopped is not None:
-        raise lane.stopped
+    if pipeline.stopped is not None:
+        raise pipeline.stopped
     return found
 
 
 def find_all(
-    queries: Mapping[str, Query], events: object, options: ReadOptions, manner: ExecutionMode
+    queries: Mapping[str, Query], events: object, options: ReadOptions, mode: ExecutionMode
 ) -> dict[str, Matches]:
     """Find the matches of many queries, each as if it were alone, in one pass over the events."""
-    lanes = Sessions(queries, options, manner).lanes
-    if len(lanes) > 1:
+    pipelines = Sessions(queries, options, mode).pipelines
+    if len(pipelines) > 1:
         events = read_once(events)
     found: dict[str, Matches] = {}
-    for lane in lanes:
-        found |= _find_in_lane(lane, events)
+    for pipeline in pipelines:
+        found |= _find_in_pipeline(pipeline, events)
     return {name: found[name] for name in queries}
 
 
-def _find_in_lane(lane: Pipeline, events: object) -> dict[str, Matches]:
-    reads = lane.intake.batches(events)
+def _find_in_pipeline(pipeline: Pipeline, events: object) -> dict[str, Matches]:
+    reads = pipeline.conformer.batches(events)
     live = reads is not None
     if reads is None:
-        reads = iter([_read_whole(lane, events)])
+        reads = iter([_read_whole(pipeline, events)])
     account = InputSummary()
-    pieces: ResultChunks = {name: [] for name in lane.queries}
+    chunks: ResultChunks = {name: [] for name in pipeline.queries}
     try:
-        prepared = lane.check(next(reads))
-        for step in _steps(lane, prepared, reads, account):
+        prepared = pipeline.check(next(reads))
+        for step in _steps(pipeline, prepared, reads, account):
             for name, some in step.items():
-                pieces[name] += some
+                chunks[name] += some
     except UnsupportedError as error:
         if live:
             raise _cannot_keep(error) from error
         # Values that no register can hold: those queries that have them need to know before.
-        manner = lane.manner
+        mode = pipeline.mode
         return {
             name: find_matches(
                 replace(query, source=replace(query.source, name=name)),
                 events,
-                lane.options,
-                positions_only=manner.positions_only,
-                limits=manner.limits,
+                pipeline.options,
+                positions_only=mode.positions_only,
+                limits=mode.limits,
             )
-            for name, query in lane.queries.items()
+            for name, query in pipeline.queries.items()
         }
     return {
         name: Matches(
-            member.shape, iter(pieces[name]), replace(account, tally=member.tally), live=False
+            instance.schema, iter(chunks[name]), replace(account, tally=instance.tally), live=False
         )
-        for name, member in prepared.members.items()
+        for name, instance in prepared.instances.items()
     }
 
 
-def _read_whole(lane: Pipeline, events: object) -> ConformedInput:
+def _read_whole(pipeline: Pipeline, events: object) -> ConformedInput:
     """Read events that are all there; those of streams by their names."""
     if not isinstance(events, Mapping):
-        return lane.intake.read(events)
-    _check_streams(events, lane.intake.sources)
-    return lane.intake.merge(events)
+        return pipeline.conformer.read(events)
+    _check_streams(events, pipeline.conformer.sources)
+    return pipeline.conformer.merge(events)
 
 
-def _refusing(pieces: Iterator[ResultChunk]) -> Iterator[ResultChunk]:
+def _refusing(chunks: Iterator[ResultChunk]) -> Iterator[ResultChunk]:
     """Say what to do about values that only an evaluation of the whole can compare."""
     try:
-        yield from pieces
+        yield from chunks
     except UnsupportedError as error:
         raise _cannot_keep(error) from error
 
@@ -193,15 +200,15 @@ def _check_streams(events: Mapping[str, object], sources: Sequence[str]) -> None
 
 
 def _joined(first: ConformedInput, more: Iterator[ConformedInput]) -> ConformedInput:
-    """Put all stretches together."""
-    every = [first.loaded, *(read.loaded for read in more)]
+    """Put all batches together."""
+    every = [first.batch, *(read.batch for read in more)]
     if len(every) == 1:
         return first
     types = [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks]
     tables = [each.table for each in every]
-    loaded = replace(
-        first.loaded,
+    batch = replace(
+        first.batch,
         table=pa.concat_tables(tables, promote_options="permissive"),
         types=pa.chunked_array(types, pa.string()),
     )
-    return replace(first, loaded=loaded)
+    return replace(first, batch=batch)

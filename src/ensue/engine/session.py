@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ensue.engine.pipeline import ExecutionMode
 from ensue.engine.query import Query
 from ensue.engine.sessions import Sessions
 from ensue.errors import BudgetError
 from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions
+from ensue.plan.mode import ExecutionMode
 from ensue.results.matches import Matches
 
 _NAME = ""
@@ -29,10 +29,10 @@ class Session:
     """
 
     def __init__(
-        self, query: Query, options: ReadOptions, manner: ExecutionMode, on_error: OnError = "raise"
+        self, query: Query, options: ReadOptions, mode: ExecutionMode, on_error: OnError = "raise"
     ) -> None:
         self.query = query
-        self._of_one = Sessions({_NAME: query}, options, manner, on_error)
+        self._of_one = Sessions({_NAME: query}, options, mode, on_error)
 
     def __repr__(self) -> str:
         return f"Session({self.query!r}, {self._of_one.state})"
@@ -67,7 +67,7 @@ class Session:
             raise _of_one(error) from None
 
     def advance(self, time: int | datetime | date) -> Matches:
-        """Know that time has come so far without events, and return what that completes.
+        """Advance time without events, and return what that completes.
 
         It is as if an event of this time had come that the query does not look at: events may
         still be late by the lateness bound, and what waited for that long is released. A time that
@@ -79,7 +79,7 @@ class Session:
             raise _of_one(error) from None
 
     def finish(self) -> Matches:
-        """Know that this was all, and return what that completes; nothing can be pushed then."""
+        """Signal the end of input and return the remaining matches; nothing can be pushed then."""
         try:
             return self._of_one.finish()[_NAME]
         except BudgetError as error:
@@ -115,7 +115,7 @@ class Session:
     def snapshot(self) -> bytes:
         """Return the state of the session as bytes, from which `query.resume` goes on.
 
-        What was late or put aside is counted in it; the events themselves are not part of it.
+        What was late or rejected is counted in it; the events themselves are not part of it.
         """
         return self._of_one.snapshot()
 

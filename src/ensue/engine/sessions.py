@@ -1,6 +1,6 @@
 """Many queries on one stream, in one pass.
 
-Queries that read the same columns in the same order share a lane: events are read, put in order
+Queries that read the same columns in the same order share a pipeline: events are read, put in order
 and kept once for all of them, and each distinct predicate is evaluated once.
 """
 
@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from ensue.analysis.context import Clock
 from ensue.engine import snapshot
+from ensue.engine.execution import QueryInstance
 from ensue.engine.lock import OperationLock, exclusive
-from ensue.engine.pipeline import ExecutionMode, Pipeline, PreparedPush, QueryInstance
+from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query, compile
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
 from ensue.options import OnError, ReadOptions, with_settings
+from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError
 from ensue.results.chunk import ResultChunks
 from ensue.results.match_count import MatchCount
@@ -31,7 +33,7 @@ from ensue.stream.reorder import ReorderBuffer, shown_time
 from ensue.stream.times import time_in_units
 
 KEPT = 10_000
-"""So many late events, and events put aside, are kept: the last ones."""
+"""So many late events, and rejected ones, are kept: the last ones."""
 
 
 class Sessions:
@@ -46,18 +48,18 @@ class Sessions:
         self,
         queries: Mapping[str, Query],
         options: ReadOptions,
-        manner: ExecutionMode,
+        mode: ExecutionMode,
         on_error: OnError = "raise",
     ) -> None:
         self._turn = OperationLock()
-        self._options, self._manner = options, manner
+        self._options, self._manner = options, mode
         self._on_error = on_error
-        self._lanes: dict[str, Pipeline] = {}
-        self._lane_of: dict[str, Pipeline] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self._pipeline_of: dict[str, Pipeline] = {}
         self._counts: dict[str, MatchCount] = {}
-        self._late = self._aside = 0
+        self._late = self._rejected = 0
         self._late_tables: deque[pa.Table] = deque()
-        self._aside_rows: deque[Rejected] = deque(maxlen=KEPT)
+        self._rejected_rows: deque[Rejected] = deque(maxlen=KEPT)
         self._finished = self._closed = False
         for name, query in queries.items():
             self._add(name, query)
@@ -79,9 +81,9 @@ class Sessions:
     # queries
 
     @property
-    def lanes(self) -> list[Pipeline]:
+    def pipelines(self) -> list[Pipeline]:
         """The queries by what they share."""
-        return list(self._lanes.values())
+        return list(self._pipelines.values())
 
     @property
     @exclusive
@@ -90,7 +92,7 @@ class Sessions:
         return self._queries()
 
     def _queries(self) -> dict[str, Query]:
-        return {name: lane.queries[name] for name, lane in self._lane_of.items()}
+        return {name: pipeline.queries[name] for name, pipeline in self._pipeline_of.items()}
 
     @exclusive
     def add(self, name: str, query: Query | str) -> None:
@@ -98,21 +100,21 @@ class Sessions:
         self._add(name, query)
 
     def _add(self, name: str, query: Query | str) -> None:
-        if name in self._lane_of:
+        if name in self._pipeline_of:
             raise ValueError(f"there is a query named '{name}' already; replace() it")
         ready = compile(query, name=name) if isinstance(query, str) else query
         options = with_settings(self._options, ready.settings)
-        key = _lane_key(ready, options)
-        lane = self._lanes.get(key)
-        if lane is None:
-            lane = Pipeline({name: ready}, options, self._manner, self._on_error != "raise")
-            self._lanes[key] = lane
+        key = _pipeline_key(ready, options)
+        pipeline = self._pipelines.get(key)
+        if pipeline is None:
+            pipeline = Pipeline({name: ready}, options, self._manner, self._on_error != "raise")
+            self._pipelines[key] = pipeline
         else:
-            lane.add(name, ready)
-        self._lane_of[name] = lane
+            pipeline.add(name, ready)
+        self._pipeline_of[name] = pipeline
         self._counts[name] = MatchCount()
-        for each in self._lanes.values():
-            each.careful = len(self._lanes) > 1
+        for each in self._pipelines.values():
+            each.check_ahead = len(self._pipelines) > 1
 
     @exclusive
     def replace(self, name: str, query: Query | str) -> None:
@@ -127,14 +129,16 @@ class Sessions:
         self._remove(name)
 
     def _remove(self, name: str) -> None:
-        if name not in self._lane_of:
-            known = ", ".join(self._lane_of) or "none"
+        if name not in self._pipeline_of:
+            known = ", ".join(self._pipeline_of) or "none"
             raise KeyError(f"there is no query named '{name}'; the queries are {known}")
-        lane = self._lane_of.pop(name)
+        pipeline = self._pipeline_of.pop(name)
         del self._counts[name]
-        lane.remove(name)
-        if not lane.queries:
-            self._lanes = {key: each for key, each in self._lanes.items() if each is not lane}
+        pipeline.remove(name)
+        if not pipeline.queries:
+            self._pipelines = {
+                key: each for key, each in self._pipelines.items() if each is not pipeline
+            }
 
     # events
 
@@ -151,17 +155,17 @@ class Sessions:
             first_row: the number by which errors call the first of these events.
         """
         self._refuse_if_over()
-        lanes = self.lanes
-        if len(lanes) > 1:
+        pipelines = self.pipelines
+        if len(pipelines) > 1:
             events = read_once(events)
         try:
-            prepared = [lane.prepare(events, first_row) for lane in lanes]
+            prepared = [pipeline.prepare(events, first_row) for pipeline in pipelines]
             caught = self._catch_up()
             found: dict[str, Matches] = {}
-            for lane, each in zip(lanes, prepared, strict=True):
-                before = lane.released
-                pieces = lane.apply(each)
-                found |= self._matched(lane, each, caught, pieces, before)
+            for pipeline, each in zip(pipelines, prepared, strict=True):
+                before = pipeline.released
+                chunks = pipeline.apply(each)
+                found |= self._matched(pipeline, each, caught, chunks, before)
         except UnsupportedError as error:
             raise EventError(
                 f"a condition compares values that a stream cannot keep ({error}); "
@@ -172,45 +176,47 @@ class Sessions:
 
     @exclusive
     def advance(self, time: int | datetime | date) -> dict[str, Matches]:
-        """Know that time has come so far without events, and return what that completes.
+        """Advance time without events, and return what that completes.
 
         It is as if an event of this time had come that no query looks at: events may still be
         late by the lateness bound, and what waited for that long is released. A time that is past
         changes nothing.
         """
         self._refuse_if_over()
-        for lane in self._lanes.values():
-            if lane.feed is not None and lane.feed.time_path is None:
+        for pipeline in self._pipelines.values():
+            if pipeline.reorder is not None and pipeline.reorder.time_path is None:
                 raise EventError(
                     "advance() needs a time column: pass time= when opening the session"
                 )
 
-        def advance(lane: Pipeline, feed: ReorderBuffer) -> ResultChunks:
-            return lane.advance(time_in_units(time, feed.kind, lane.options.time_unit))
+        def advance(pipeline: Pipeline, reorder: ReorderBuffer) -> ResultChunks:
+            return pipeline.advance(time_in_units(time, reorder.kind, pipeline.options.time_unit))
 
         return self._without_events(advance)
 
     @exclusive
     def finish(self) -> dict[str, Matches]:
-        """Know that this was all, and return what that completes; nothing can be pushed then."""
+        """Signal the end of input and return the remaining matches; nothing can be pushed then."""
         self._refuse_if_over()
-        found = self._without_events(lambda lane, _: lane.finish())
+        found = self._without_events(lambda pipeline, _: pipeline.finish())
         self._finished = True
-        warn_of(each for lane in self._lanes.values() for each in lane.silences())
+        warn_of(each for pipeline in self._pipelines.values() for each in pipeline.silences())
         return found
 
     def _without_events(
         self, step: Callable[[Pipeline, ReorderBuffer], ResultChunks]
     ) -> dict[str, Matches]:
-        """Take a step in all lanes that have had events."""
+        """Take a step in all pipelines that have had events."""
         caught = self._catch_up()
         found: dict[str, Matches] = {}
-        for lane in self._lanes.values():
-            before = lane.released
-            if lane.feed is None:
-                found |= self._nothing(lane, caught)
+        for pipeline in self._pipelines.values():
+            before = pipeline.released
+            if pipeline.reorder is None:
+                found |= self._nothing(pipeline, caught)
             else:
-                found |= self._matched(lane, None, caught, step(lane, lane.feed), before)
+                found |= self._matched(
+                    pipeline, None, caught, step(pipeline, pipeline.reorder), before
+                )
         return self._whole(found)
 
     def _refuse_if_over(self) -> None:
@@ -221,59 +227,61 @@ class Sessions:
 
     def _catch_up(self) -> ResultChunks:
         """Let queries read what they have not read yet because a budget ran out."""
-        lanes = [lane for lane in self._lanes.values() if lane.is_behind]
-        pieces: ResultChunks = {}
-        for lane in lanes:
-            pieces |= lane.catch_up()
-        if any(lane.stopped is not None for lane in lanes):
+        pipelines = [pipeline for pipeline in self._pipelines.values() if pipeline.is_behind]
+        chunks: ResultChunks = {}
+        for pipeline in pipelines:
+            chunks |= pipeline.catch_up()
+        if any(pipeline.stopped is not None for pipeline in pipelines):
             found: dict[str, Matches] = {}
-            for lane in self._lanes.values():
-                if lane in lanes:
-                    found |= self._matched(lane, None, pieces, {}, lane.released)
+            for pipeline in self._pipelines.values():
+                if pipeline in pipelines:
+                    found |= self._matched(pipeline, None, chunks, {}, pipeline.released)
                 else:
-                    found |= self._nothing(lane, {})
+                    found |= self._nothing(pipeline, {})
             self._whole(found)
-        return pieces
+        return chunks
 
-    def _nothing(self, lane: Pipeline, caught: ResultChunks) -> dict[str, Matches]:
-        """Return no matches but those that a lane has caught up on."""
-        prepared = lane.prepare([])
-        return self._matched(lane, prepared, caught, lane.apply(prepared), lane.released)
+    def _nothing(self, pipeline: Pipeline, caught: ResultChunks) -> dict[str, Matches]:
+        """Return no matches but those that a pipeline has caught up on."""
+        prepared = pipeline.prepare([])
+        return self._matched(
+            pipeline, prepared, caught, pipeline.apply(prepared), pipeline.released
+        )
 
     def _whole(self, found: Mapping[str, Matches]) -> dict[str, Matches]:
         """Return what was found, or raise it where a query has not read everything."""
-        in_order = {name: found[name] for name in self._lane_of}
-        for lane in self._lanes.values():
-            if lane.stopped is not None:
-                lane.stopped.matches = in_order
-                raise lane.stopped
+        in_order = {name: found[name] for name in self._pipeline_of}
+        for pipeline in self._pipelines.values():
+            if pipeline.stopped is not None:
+                pipeline.stopped.matches = in_order
+                raise pipeline.stopped
         return in_order
 
     def _matched(
         self,
-        lane: Pipeline,
+        pipeline: Pipeline,
         prepared: PreparedPush | None,
         caught: ResultChunks,
-        pieces: ResultChunks,
+        chunks: ResultChunks,
         before: int,
     ) -> dict[str, Matches]:
         """Hand out what a step completed."""
-        members: Mapping[str, QueryInstance] = (
-            lane.members if prepared is None else prepared.members
+        instances: Mapping[str, QueryInstance] = (
+            pipeline.instances if prepared is None else prepared.instances
         )
         found = {}
-        for name, member in members.items():
-            account = InputSummary(member.tally, lane.released - before)
+        for name, instance in instances.items():
+            account = InputSummary(instance.tally, pipeline.released - before)
             if prepared is not None:
-                account.add(prepared.late, prepared.aside)
-            every = [*caught.get(name, ()), *pieces.get(name, ())]
+                account.add(prepared.late, prepared.rejected)
+            every = [*caught.get(name, ()), *chunks.get(name, ())]
             self._counts[name].add(every)
-            found[name] = Matches(member.shape, iter(every), account, live=False)
+            found[name] = Matches(instance.schema, iter(every), account, live=False)
         return found
 
     def _note(self, prepared: list[PreparedPush]) -> None:
-        """Write down what does not take part; lanes on one clock agree on it."""
-        by_clock = {each.feed.time_path: each for each in reversed(prepared)}
+        """Write down what does not take part; pipelines on one clock agree on it."""
+        by_clock = {each.reorder.time_path: each for each in reversed(prepared)}
         for each in by_clock.values():
             if each.late is not None:
                 self._late += each.late.num_rows
@@ -281,22 +289,22 @@ class Sessions:
                 kept = sum(table.num_rows for table in self._late_tables)
                 while kept - self._late_tables[0].num_rows >= KEPT:
                     kept -= self._late_tables.popleft().num_rows
-            if each.aside:
-                self._aside += len(each.aside)
-                self._aside_rows.extend(each.aside)
+            if each.rejected:
+                self._rejected += len(each.rejected)
+                self._rejected_rows.extend(each.rejected)
 
     # what there is to know
 
     def __repr__(self) -> str:
-        return f"Sessions({', '.join(self._lane_of) or 'no queries'}; {self.state})"
+        return f"Sessions({', '.join(self._pipeline_of) or 'no queries'}; {self.state})"
 
     @property
     def state(self) -> str:
         """How far the stream was read, in words; nothing is counted for it."""
-        lanes = self.lanes
-        events = max((lane.released for lane in lanes), default=0)
-        feeds = [lane.feed for lane in lanes if lane.feed is not None]
-        waiting = max((feed.waiting for feed in feeds), default=0)
+        pipelines = self.pipelines
+        events = max((pipeline.released for pipeline in pipelines), default=0)
+        buffers = [pipeline.reorder for pipeline in pipelines if pipeline.reorder is not None]
+        waiting = max((reorder.waiting for reorder in buffers), default=0)
         said = f"{events:,} event{'' if events == 1 else 's'} read"
         said += f", {waiting:,} waiting" if waiting else ""
         return said + (", finished" if self._finished else "")
@@ -306,7 +314,7 @@ class Sessions:
     def late(self) -> pa.Table:
         """The last 10,000 events that came too late; `matches.late` has those of one push."""
         if not self._late_tables:
-            known = [lane.intake.fields for lane in self._lanes.values()]
+            known = [pipeline.conformer.fields for pipeline in self._pipelines.values()]
             fields = known[0] if known else {}
             return pa.schema(list(fields.items())).empty_table()
         every = pa.concat_tables(list(self._late_tables), promote_options="permissive")
@@ -316,7 +324,7 @@ class Sessions:
     @exclusive
     def rejected(self) -> list[Rejected]:
         """The last 10,000 events that could not be read or take part, each with the reason."""
-        return list(self._aside_rows)
+        return list(self._rejected_rows)
 
     @property
     def aside(self) -> list[Rejected]:
@@ -333,26 +341,34 @@ class Sessions:
         events that they may need; `nulls` counts values that arithmetic did not have; `queries`
         has the matches of each.
         """
-        lanes = self.lanes
-        members = [member for lane in lanes for member in lane.members.values()]
-        live = [member.recogniser.live for member in members]
-        tallies = [*(each.tally for each in members), *(lane.tally for lane in lanes)]
-        feeds = [lane.feed for lane in lanes if lane.feed is not None]
+        pipelines = self.pipelines
+        instances = [instance for pipeline in pipelines for instance in pipeline.instances.values()]
+        live = [instance.operator.live for instance in instances]
+        tallies = [
+            *(each.tally for each in instances),
+            *(pipeline.execution.tally for pipeline in pipelines),
+        ]
+        buffers = [pipeline.reorder for pipeline in pipelines if pipeline.reorder is not None]
         watermark: Any = None
-        for feed in feeds:
-            if watermark is None and feed.time_path is not None and feed.watermark is not None:
-                watermark = shown_time(feed.watermark, feed.kind)
+        for reorder in buffers:
+            if (
+                watermark is None
+                and reorder.time_path is not None
+                and reorder.watermark is not None
+            ):
+                watermark = shown_time(reorder.watermark, reorder.kind)
         return {
-            "events": max((lane.released for lane in lanes), default=0),
+            "events": max((pipeline.released for pipeline in pipelines), default=0),
             "matches": sum(each.total for each in self._counts.values()),
             "late": self._late,
-            "rejected": self._aside,
-            "aside": self._aside,
-            "waiting": max((feed.waiting for feed in feeds), default=0),
+            "rejected": self._rejected,
+            "aside": self._rejected,
+            "waiting": max((reorder.waiting for reorder in buffers), default=0),
             "watermark": watermark.as_py() if isinstance(watermark, pa.Scalar) else watermark,
             "nodes": sum(nodes for nodes, _ in live),
-            "bytes": sum(size for _, size in live) + sum(lane.store.nbytes for lane in lanes),
-            "rows": sum(lane.store.rows for lane in lanes),
+            "bytes": sum(size for _, size in live)
+            + sum(pipeline.execution.store.nbytes for pipeline in pipelines),
+            "rows": sum(pipeline.execution.store.rows for pipeline in pipelines),
             "nulls": sum(tally.nulls for tally in tallies),
             "queries": {name: each.total for name, each in self._counts.items()},
         }
@@ -363,20 +379,20 @@ class Sessions:
     def snapshot(self) -> bytes:
         """Return the state of the session as bytes, from which `resume` goes on.
 
-        What was late or put aside is counted in it; the events themselves are not part of it.
+        What was late or rejected is counted in it; the events themselves are not part of it.
         """
         header = {
             "options": snapshot.describe_options(self._options),
-            "manner": snapshot.describe_manner(self._manner),
+            "manner": snapshot.describe_mode(self._manner),
             "on_error": self._on_error,
             "queries": {name: snapshot.describe(query) for name, query in self._queries().items()},
             "counts": {name: each.total for name, each in self._counts.items()},
             "late": self._late,
-            "aside": self._aside,
+            "aside": self._rejected,
             "finished": self._finished,
-            "lanes": tuple(tuple(lane.queries) for lane in self._lanes.values()),
+            "lanes": tuple(tuple(pipeline.queries) for pipeline in self._pipelines.values()),
         }
-        return snapshot.write(header, self.lanes)
+        return snapshot.write(header, self.pipelines)
 
     @classmethod
     def resume(
@@ -393,26 +409,29 @@ class Sessions:
         session = cls(
             {},
             snapshot.options_of(header["options"]),
-            snapshot.manner_of(header["manner"], limits),
+            snapshot.mode_of(header["manner"], limits),
             on_error or header["on_error"],
         )
-        # Queries are added in the order of their lanes, as they were written.
+        # Queries are added in the order of their pipelines, as they were written.
         for names in header["lanes"]:
             for name in names:
                 session._add(name, queries[name])
-        if tuple(tuple(lane.queries) for lane in session._lanes.values()) != header["lanes"]:
-            raise snapshot.damaged("its queries are not those of its lanes")
-        for number, lane in enumerate(session._lanes.values()):
-            snapshot.restore(lane, sections, number)
-        session._lane_of = {name: session._lane_of[name] for name in header["queries"]}
+        if (
+            tuple(tuple(pipeline.queries) for pipeline in session._pipelines.values())
+            != header["lanes"]
+        ):
+            raise snapshot.damaged("its queries are not those of its pipelines")
+        for number, pipeline in enumerate(session._pipelines.values()):
+            snapshot.restore(pipeline, sections, number)
+        session._pipeline_of = {name: session._pipeline_of[name] for name in header["queries"]}
         session._counts = {name: MatchCount(known) for name, known in header["counts"].items()}
-        session._late, session._aside = header["late"], header["aside"]
+        session._late, session._rejected = header["late"], header["aside"]
         session._finished = header["finished"]
         return session
 
 
-def _lane_key(query: Query, options: ReadOptions) -> str:
-    """Name what queries must have in common to share a lane."""
+def _pipeline_key(query: Query, options: ReadOptions) -> str:
+    """Name what queries must have in common to share a pipeline."""
     sources = [word.text for word in query.tree.sources]
     clock = query.bind(query.schema, Clock()).clock.column
     columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())

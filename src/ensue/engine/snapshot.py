@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.analysis.schema import Schema
-from ensue.engine.pipeline import ExecutionMode, Pipeline
+from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
 from ensue.errors import EnsueError, SnapshotError
 from ensue.options import Limits, ReadOptions
+from ensue.plan.mode import ExecutionMode
 from ensue.state.container import below, pack, part, unpack
 
 
@@ -64,11 +65,11 @@ def _schema(schema: Schema) -> str:
     return f"{attributes(schema.common)} {events} {schema.closed}"
 
 
-def write(header: Mapping[str, Any], lanes: Sequence[Pipeline]) -> bytes:
+def write(header: Mapping[str, Any], pipelines: Sequence[Pipeline]) -> bytes:
     """Write a session."""
     sections: dict[str, Any] = {"header": dict(header)}
-    for number, lane in enumerate(lanes):
-        sections |= below(f"lane {number}", lane.save())
+    for number, pipeline in enumerate(pipelines):
+        sections |= below(f"lane {number}", pipeline.save())
     return pack(sections)
 
 
@@ -85,10 +86,10 @@ def damaged(problem: object) -> SnapshotError:
     return SnapshotError(f"this snapshot is damaged: {problem}")
 
 
-def restore(lane: Pipeline, sections: Mapping[str, Any], number: int) -> None:
-    """Put a fresh lane into the state that was written."""
+def restore(pipeline: Pipeline, sections: Mapping[str, Any], number: int) -> None:
+    """Put a fresh pipeline into the state that was written."""
     try:
-        lane.load(part(sections, f"lane {number}"))
+        pipeline.load(part(sections, f"lane {number}"))
     except EnsueError:
         raise
     except _DAMAGES as error:
@@ -131,21 +132,21 @@ def describe(query: Query) -> dict[str, Any]:
     return {"fingerprint": query.fingerprint, "identity": identity(query), "text": str(query)}
 
 
-def describe_manner(manner: ExecutionMode) -> dict[str, Any]:
+def describe_mode(mode: ExecutionMode) -> dict[str, Any]:
     """Write as plain values how queries are evaluated."""
     return {
-        "positions_only": manner.positions_only,
+        "positions_only": mode.positions_only,
         "budgets": {
-            "states": manner.limits.states,
-            "bytes": manner.limits.bytes,
-            "configurations": manner.limits.configurations,
-            "matches": manner.limits.matches,
+            "states": mode.limits.states,
+            "bytes": mode.limits.bytes,
+            "configurations": mode.limits.configurations,
+            "matches": mode.limits.matches,
         },
-        "exact": manner.exact,
+        "exact": mode.exact,
     }
 
 
-def manner_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> ExecutionMode:
+def mode_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> ExecutionMode:
     """Return how queries were evaluated, with other limits where they are given."""
     kept = Limits(**{**described["budgets"], **limits})
     return ExecutionMode(described["positions_only"], kept, exact=described["exact"])

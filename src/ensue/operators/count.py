@@ -19,9 +19,9 @@ from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.options import Limits
+from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.results.aggregates import type_of
 from ensue.results.totals import Adder, TotalsAccumulator
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
@@ -54,7 +54,9 @@ class CountOperator:
         assert bound.totals is not None
         self.alphabet = Alphabet(self.compiled.predicates)
         self.keys = Keys(bound.partition) if bound.partition else None
-        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of(bound), self.exact)
+        self.adder = Adder(
+            bound.totals, dict(bound.selected_types), attribute_types(bound), self.exact
+        )
         self.gathering = TotalsAccumulator(self.adder, bound.partition, bound.every)
         self.counter = Counter(
             Table(Determined(self.compiled, self.limits.states)),

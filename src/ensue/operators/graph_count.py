@@ -18,8 +18,8 @@ from ensue.kernels.count.weights import Values, binds_of
 from ensue.kernels.graph.path_totals import weigh
 from ensue.kernels.graph.segment import Segment
 from ensue.operators.aggregating import AggregatingOperator
+from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
-from ensue.results.aggregates import type_of
 from ensue.results.match_set import GraphMatches, MatchSet
 from ensue.results.totals import Adder, TotalRows, TotalsAccumulator
 from ensue.state.container import below, part
@@ -38,7 +38,9 @@ class GraphCountOperator(AggregatingOperator):
     def __post_init__(self) -> None:
         bound = self.fast.bound
         assert bound.totals is not None
-        self.adder = Adder(bound.totals, dict(bound.selected_types), type_of(bound), self.exact)
+        self.adder = Adder(
+            bound.totals, dict(bound.selected_types), attribute_types(bound), self.exact
+        )
         self.gathering = TotalsAccumulator(self.adder, bound.partition, bound.every)
         self.fast.held_keys = lambda: self.gathering.keys.astype(np.int64)
 

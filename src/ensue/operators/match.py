@@ -11,7 +11,6 @@ import numpy as np
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
-from ensue.automata.machine import Support
 from ensue.automata.relevance import Needed, needed
 from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Segment
@@ -22,16 +21,18 @@ from ensue.logic.evaluate import Tally
 from ensue.operators.absence import AbsenceOperator, CorrelatedAbsenceOperator
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.options import Limits
+from ensue.plan.physical import attribute_types, consumption
+from ensue.plan.residual import Residual
 from ensue.plan.residual_operators import adds_only
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Shared, Union
 from ensue.predicates.symbols import Alphabet
 from ensue.results.absent_matches import AbsentMatches
-from ensue.results.aggregates import AggregatedMatches, type_of
+from ensue.results.aggregates import AggregatedMatches
 from ensue.results.correlation import Correlation
 from ensue.results.match_set import GraphMatches, MatchSet
-from ensue.results.residual_filter import Residual, ResidualFilter
+from ensue.results.residual_filter import ResidualFilter
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 from ensue.stream.clocks import read_clocks, read_keys, read_streams, unread
@@ -239,15 +240,15 @@ class MatchOperator:
         barriers = tuple(each.barriers for each in self.absences)
         if self._columnar:
             refinement = self.refinement
-            operators, limit, limits = refinement.operators, refinement.limit, refinement.limits
-            kinds = type_of(self.bound)
+            operators, limit, bounds = refinement.operators, refinement.limit, refinement.bounds
+            kinds = attribute_types(self.bound)
             return AggregatedMatches(
                 listed,
                 operators,
                 limit,
                 kinds,
                 self.tally,
-                limits=limits,
+                bounds=bounds,
                 intervals=refinement.intervals,
                 barriers=barriers,
                 merges=self.compiled.hides,
@@ -364,13 +365,3 @@ def _checks(compiled: Compiled) -> Residual | None:
         tuple(plan.makers),
         by_word=True,
     )
-
-
-def consumption(bound: BoundQuery) -> str:
-    """Return what an event consumes; without partitions there is but one."""
-    return bound.consume if bound.partition or bound.consume == "NONE" else "ANY"
-
-
-def positions_only(compiled: Compiled) -> Compiled:
-    """Forget which variable an event is bound to: one bit for all."""
-    return replace(compiled, machine=Support(compiled.machine), variables=("",))

@@ -1,4 +1,4 @@
-"""Which columns of the events a query reads, so that the others need not be."""
+"""Which columns of the events a plan reads, so that the others need not be."""
 
 from __future__ import annotations
 
@@ -6,33 +6,108 @@ from collections.abc import Iterator
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import AllOf, AnyOf, Condition, Each, Relation, SameKey, Trend
-from ensue.analysis.expressions import paths_of
+from ensue.analysis.expressions import EventType, Expression, paths_of, subexpressions
+from ensue.automata.build import AtStart, Predicate, TypeTest
+from ensue.logic import formula as f
 from ensue.options import ReadOptions
+from ensue.plan.physical import PhysicalPlan
 from ensue.plan.result_schema import ResultSchema
 
 Path = tuple[str, ...]
 
 
 def columns_read(
-    bound: BoundQuery, options: ReadOptions, shape: ResultSchema | None = None
+    plan: PhysicalPlan,
+    options: ReadOptions,
+    schema: ResultSchema | None = None,
+    answered: frozenset[Predicate] = frozenset(),
 ) -> frozenset[str] | None:
-    """Name the columns that a query reads; None: all of them.
+    """Name the columns that a plan reads; None: all of them.
 
-    With a shape, also those that the events of its matches show.
+    Args:
+        plan: the plan.
+        options: which columns are the type, the time and the tiebreak.
+        schema: the rows that matches become, where somebody asks for the events in them.
+        answered: predicates that are evaluated elsewhere, whose answers come with the events.
     """
-    names = {options.type, options.type.partition(".")[0]}
-    for path in _paths(bound):
-        names.add(path[0])
-    for name in (options.time, options.tiebreak):
+    bound = plan.bound
+    paths = set(bound.partition)
+    if bound.clock.column is not None:
+        paths.add(bound.clock.column)
+    if plan.compiled is not None:
+        # Machines of their own, such as that of an UNLESS, evaluate all of their predicates.
+        answered -= {each for absent in plan.compiled.absent for each in absent.all_predicates()}
+    asks_type = False
+    for predicate in predicates(plan):
+        if predicate in answered or isinstance(predicate, AtStart):
+            continue
+        if isinstance(predicate, TypeTest):
+            asks_type = True
+        else:
+            paths |= paths_of(predicate)
+            asks_type = asks_type or _asks_type(predicate)
+    for expression in _compared(plan):
+        paths |= paths_of(expression)
+        asks_type = asks_type or _asks_type(expression)
+    paths.update(_aggregated(plan))
+    names = {path[0] for path in paths}
+    chosen = [options.time, options.tiebreak, options.type if asks_type else None]
+    for name in chosen:
         if name is not None:
             names.update((name, name.partition(".")[0]))
-    if shape is None or shape.totals is not None:
+    if schema is None or schema.totals is not None:
         return frozenset(names)
-    for paths in shape.variables.values():
-        if paths is None:
+    for shown in schema.variables.values():
+        if shown is None:
             return None
-        names.update(path[0] for path in paths)
+        names.update(path[0] for path in shown)
     return frozenset(names)
+
+
+def predicates(plan: PhysicalPlan) -> Iterator[Predicate]:
+    """Give all predicates on single events that a plan evaluates."""
+    if plan.compiled is not None:
+        yield from plan.compiled.all_predicates()
+        return
+    for each in f.subformulas(plan.formula):
+        if isinstance(each, f.Atom):
+            yield TypeTest(each.type, each.stream)
+        elif isinstance(each, f.Filter):
+            for condition in each.conditions:
+                if isinstance(condition, Each):
+                    yield condition.predicate
+
+
+def _compared(plan: PhysicalPlan) -> Iterator[Expression]:
+    """Give what is compared between events."""
+    if plan.compiled is not None:
+        yield from plan.compiled.all_expressions()
+    for each in f.subformulas(plan.formula):
+        if isinstance(each, f.Filter):
+            for condition in each.conditions:
+                if isinstance(condition, Relation):
+                    yield condition.predicate
+
+
+def _aggregated(plan: PhysicalPlan) -> Iterator[Path]:
+    """Give the attributes that are aggregated, or compared with those of other events."""
+    for each in f.subformulas(plan.formula):
+        if isinstance(each, f.Aggregate):
+            yield from (column.path for column in each.columns if column.path is not None)
+        elif isinstance(each, f.Filter):
+            for condition in each.conditions:
+                if isinstance(condition, Trend):
+                    yield condition.path
+                elif isinstance(condition, SameKey):
+                    yield from (path for _, path in condition.keys)
+    totals = plan.bound.totals
+    for total in () if totals is None else totals.columns:
+        if total.path is not None:
+            yield total.path
+
+
+def _asks_type(expression: Expression) -> bool:
+    return any(isinstance(each, EventType) for each in subexpressions(expression))
 
 
 def columns_kept(bound: BoundQuery, options: ReadOptions) -> frozenset[str]:
@@ -53,39 +128,16 @@ def _kept_paths(bound: BoundQuery) -> Iterator[Path]:
                 yield column.path
 
 
-def _paths(bound: BoundQuery) -> Iterator[Path]:
-    yield from bound.partition
-    if bound.clock.column is not None:
-        yield bound.clock.column
-    for condition in bound.conditions.values():
-        yield from _of_condition(condition)
-    columns = [each for listed in bound.aggregates.values() for each in listed]
-    columns += bound.columns
-    if bound.totals is not None:
-        columns += bound.totals.columns
-    for column in columns:
-        if column.path is not None:
-            yield column.path
-
-
 def _between_events(condition: Condition) -> Iterator[Path]:
     """Return the paths that conditions between events compare."""
-    if isinstance(condition, AllOf | AnyOf):
-        for part in condition.conditions:
-            yield from _between_events(part)
-    elif not isinstance(condition, Each):
-        yield from _of_condition(condition)
-
-
-def _of_condition(condition: Condition) -> Iterator[Path]:
     match condition:
-        case Each(predicate=predicate) | Relation(predicate=predicate):
+        case AllOf(conditions=parts) | AnyOf(conditions=parts):
+            for part in parts:
+                yield from _between_events(part)
+        case Relation(predicate=predicate):
             yield from paths_of(predicate)
         case Trend(path=path):
             yield path
         case SameKey(keys=keys):
             for _, path in keys:
                 yield path
-        case AllOf(conditions=parts) | AnyOf(conditions=parts):
-            for part in parts:
-                yield from _of_condition(part)

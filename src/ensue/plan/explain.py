@@ -2,90 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
-from ensue.analysis.types import Type
-from ensue.automata.build import Compiled, NotUnaryError, compile_formula
+from ensue.automata.build import Compiled
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.errors import EnsueError
 from ensue.language.printer import format_query
-from ensue.logic.build import to_formula
 from ensue.logic.formula import (
+    Aggregate,
     Filter,
     Formula,
+    Project,
     Select,
-    Sequence,
-    Unless,
     describe,
     is_unary,
     subformulas,
 )
+from ensue.options import ReadOptions
 from ensue.plan.as_partition import equal_attribute
-from ensue.plan.explain_aggregates import ON_GRAPH, aggregates, listing_cost, why_listed
-from ensue.plan.residual_operators import asks_neighbours, take_off
-from ensue.results.correlation import is_equality
+from ensue.plan.columns import columns_read
+from ensue.plan.correlated import is_equality
+from ensue.plan.explain_aggregates import (
+    ON_GRAPH,
+    aggregate_name,
+    aggregates,
+    listing_cost,
+    why_listed,
+)
+from ensue.plan.physical import PhysicalPlan
 
 
-def explain(bound: BoundQuery) -> str:
-    """Tell the formula, the predicates, the automaton, the cost and what can run in parallel."""
-    formula = to_formula(bound)
+def explain(plan: PhysicalPlan) -> str:
+    """Describe the formula, the predicates, the automaton, the cost and the distribution."""
     parts = [
-        ("query", format_query(bound.tree)),
-        ("formula", describe(formula)),
-        *_machine_parts(bound, formula),
-        ("in parallel", _parallel(bound, formula)),
+        ("query", format_query(plan.bound.tree)),
+        ("formula", describe(plan.formula)),
+        *_automaton_parts(plan),
+        ("distribution", str(plan.distribution)),
     ]
     return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in parts)
 
 
-def automaton_of(bound: BoundQuery) -> Drawing:
+def automaton_of(plan: PhysicalPlan) -> Drawing:
     """Return the automaton of a query, to be drawn."""
-    try:
-        return draw(_compiled(bound, to_formula(bound)))
-    except NotUnaryError as error:
-        raise EnsueError(f"there is no automaton yet for {error}") from error
+    if plan.compiled is None:
+        raise EnsueError(f"there is no automaton yet for {plan.why}")
+    return draw(plan.compiled)
 
 
-def _machine_parts(bound: BoundQuery, formula: Formula) -> list[tuple[str, str]]:
-    try:
-        compiled = _compiled(bound, formula)
-    except NotUnaryError as error:
-        reason = f"by definition, because of {error}: slow, for small streams only"
+def describe_plan(plan: PhysicalPlan) -> str:
+    """Describe a plan in a few lines: operator, what is left to listing, columns, distribution."""
+    because = f", because of {plan.why}" if plan.why else ""
+    lines = [f"operator: {plan.operator}{because}"]
+    if plan.compiled is not None:
+        compiled = plan.compiled
+        lines.append(f"automaton: {len(compiled.predicates)} predicates on single events")
+        if compiled.plan.registers:
+            lines.append(f"registers: {compiled.plan.registers}")
+    if plan.residual is not None:
+        lines.append(
+            f"left to listing: {', '.join(_left_to_listing(plan)) or 'doubles are dropped'}"
+        )
+    columns = columns_read(plan, ReadOptions())
+    lines.append(f"columns: {', '.join(sorted(columns or ())) or 'none'}")
+    lines.append(f"distribution: {plan.distribution}")
+    return "\n".join(lines)
+
+
+def _left_to_listing(plan: PhysicalPlan) -> Iterator[str]:
+    """Name what is decided as matches are listed."""
+    assert plan.residual is not None
+    residual = plan.residual
+    yield from (deferred.condition.text for deferred in residual.deferred)
+    yield from (f"AGGREGATE {maker.formula.variable}" for maker in residual.makers)
+    if residual.intervals:
+        yield "UNLESS with conditions between events"
+    for operator in residual.operators:
+        match operator:
+            case Aggregate():
+                yield aggregate_name(operator)
+            case Filter(conditions=conditions):
+                yield from (condition.text for condition in conditions)
+            case Select(strategy=strategy):
+                yield strategy
+            case Project():
+                yield "the projection"
+
+
+def _automaton_parts(plan: PhysicalPlan) -> list[tuple[str, str]]:
+    bound, formula, compiled = plan.bound, plan.formula, plan.compiled
+    if compiled is None:
+        reason = f"by definition, because of {plan.why}: slow, for small streams only"
         return [("evaluation", reason)]
-    operators = take_off(formula)[1]
     drawing = draw(compiled)
     conditions = "" if is_unary(formula) else _conditions(compiled, formula)
     equal = None if not conditions else equal_attribute(bound, formula)
     if equal is not None:
         conditions += "\n" + _AS_PARTITION.format(equal)
     between = [("conditions", conditions)] if conditions else []
-    computed = aggregates(compiled, operators)
-    cost = _cost(bound, drawing, compiled)
-    if bound.totals is not None:
-        reasons = why_listed(bound, compiled, operators)
-        if reasons:
-            cost = "\n".join([listing_cost(reasons), *_key_cost(bound)])
-        elif compiled.plan.instances:
-            cost = "\n".join([ON_GRAPH, *_key_cost(bound)])
+    computed = aggregates(compiled, plan.operators)
     return [
         ("predicates", _predicates(compiled)),
         ("automaton", _automaton(drawing)),
         *between,
         *([("aggregates", computed)] if computed else []),
-        ("cost", cost),
+        ("cost", "\n".join([*_cost(plan, drawing, compiled), *_key_cost(bound)])),
     ]
-
-
-def _compiled(bound: BoundQuery, formula: Formula) -> Compiled:
-    """Compile as an evaluation does; attributes of unknown type are taken for numbers."""
-
-    def type_of(path: tuple[str, ...]) -> Type:
-        return bound.schema.type_of(path, None) or Type.UNKNOWN
-
-    core, operators = take_off(formula)
-    adjoins = asks_neighbours(operators)
-    return compile_formula(core, type_of, assume_numbers=True, adjoins=adjoins)
 
 
 def _conditions(compiled: Compiled, formula: Formula) -> str:
@@ -178,8 +203,16 @@ def _automaton(drawing: Drawing) -> str:
     return "\n".join(lines)
 
 
-def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
+def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]:
+    bound = plan.bound
     states = f"{drawing.states - 1}" if drawing.complete else "very many"
+    match plan.operator:
+        case "count by listing":
+            return [listing_cost(why_listed(bound, compiled, plan.operators))]
+        case "count on the graph":
+            return [ON_GRAPH]
+        case "count":
+            return _counting_cost(bound, states)
     lines = [
         f"An event visits at most {states} states, whatever the window and the number of partial "
         "matches."
@@ -190,13 +223,11 @@ def _cost(bound: BoundQuery, drawing: Drawing, compiled: Compiled) -> str:
             "finds, at most as many as there are different register contents in the window, "
             "however many partial matches share them."
         ]
-    if bound.totals is not None:
-        return "\n".join([*_counting_cost(bound, states), *_key_cost(bound)])
     if bound.window is None:
         lines.append("Without WITHIN every start stays alive: memory grows with the stream.")
     else:
         lines.append("Memory is bounded by what starts within the window.")
-    return "\n".join([*lines, *_key_cost(bound)])
+    return lines
 
 
 def _key_cost(bound: BoundQuery) -> list[str]:
@@ -221,25 +252,6 @@ def _counting_cost(bound: BoundQuery, states: str) -> list[str]:
             "once, so the time per event does not follow the window; memory does."
         )
     return lines
-
-
-def _parallel(bound: BoundQuery, formula: Formula) -> str:
-    if bound.consume == "ANY":
-        return "no: CONSUME BY ANY makes every match depend on all before it"
-    if bound.partition:
-        keys = ", ".join(".".join(path) for path in bound.partition)
-        return f"by key ({keys}): keys never meet"
-    parts = list(subformulas(formula))
-    if any(isinstance(each, Select) and each.strategy == "START" for each in parts):
-        return "no: START looks at the stream's first event"
-    if bound.window is None:
-        return "no: without a key and a window, everything may belong together"
-    if bound.window.kind == "events":
-        return "no: a window in EVENTS without a key needs the positions of all events"
-    touching = any(isinstance(each, Sequence) and each.contiguous for each in parts)
-    guarded = any(isinstance(each, Unless) for each in parts)
-    note = " (events that satisfy no predicate must be kept)" if touching or guarded else ""
-    return f"by slices of time that overlap by the window{note}"
 
 
 def _indented(text: str) -> str:

@@ -9,9 +9,9 @@ from ensue.automata.build import Compiled
 from ensue.logic import formula as f
 from ensue.logic.build import SELECTED
 from ensue.options import DEFAULT_LIMITS
+from ensue.plan.aggregate_bounds import aggregate_bounds
+from ensue.plan.residual import is_columnar
 from ensue.plan.residual_operators import ResidualOperator
-from ensue.results.aggregates import is_columnar
-from ensue.results.bounds import limits_of
 
 ON_GRAPH = (
     "Matches are counted, not listed: for every completing event, the paths below its node of the "
@@ -32,16 +32,17 @@ def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str
     for operator in operators:
         if isinstance(operator, f.Aggregate):
             how = "many matches at a time, as columns" if together else "match by match"
-            name = _name(operator)
+            name = aggregate_name(operator)
             lines.append(f"{name}:  one pass over the events of each listed match, {how}")
-    lines += [f"{_name(maker.formula)}:  {_INSIDE}" for maker in compiled.plan.makers]
-    bounded = {limit.text for limit in limits_of(operators, compiled)}
+    lines += [f"{aggregate_name(maker.formula)}:  {_INSIDE}" for maker in compiled.plan.makers]
+    bounded = {limit.text for limit in aggregate_bounds(operators, compiled)}
     for text in dict.fromkeys(_filters(compiled, operators)):
         lines.append(f"{text}:  {_BOUNDS if text in bounded else _CHECKED}")
     return "\n".join(lines)
 
 
-def _name(formula: f.Aggregate) -> str:
+def aggregate_name(formula: f.Aggregate) -> str:
+    """Return how a query calls what an AGGREGATE computes."""
     if formula.variable == SELECTED:
         return ", ".join(column.name for column in formula.columns)
     return f"AGGREGATE {formula.variable}"
@@ -72,7 +73,9 @@ def why_listed(bound: BoundQuery, compiled: Compiled, operators: Sequence[Residu
             case f.Aggregate():
                 pass
     reasons += [deferred.condition.text for deferred in compiled.plan.deferred]
-    reasons += [f"{_name(maker.formula)} inside the pattern" for maker in compiled.plan.makers]
+    reasons += [
+        f"{aggregate_name(maker.formula)} inside the pattern" for maker in compiled.plan.makers
+    ]
     if compiled.plan.intervals:
         reasons.append("UNLESS with conditions between events")
     columns = () if bound.totals is None else bound.totals.columns

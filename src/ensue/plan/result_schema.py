@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from ensue.analysis.bound import BoundQuery
 from ensue.analysis.types import Type
+from ensue.analysis.variables import Variables
 from ensue.logic.build import SELECTED
 from ensue.logic.reference import ComplexEvent
 from ensue.predicates.arrow_values import python_value
-from ensue.stream.ties import Numbering
 
 Path = tuple[str, ...]
+Partition = tuple[Path, ...]
+
+
+class Numbering(NamedTuple):
+    """Which events are numbered together: those of one partition, from a position on."""
+
+    partition: Partition
+    since: int = 0
+    """The first position that the query sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,52 @@ class ResultSchema:
             }
             for y in sorted(found, key=lambda y: (y.end, y.place))
         ]
+
+
+def result_schema(
+    bound: BoundQuery, fingerprint: str, positions_only: bool, exact: bool = False
+) -> ResultSchema:
+    """Work out which variables and columns the matches of a query have."""
+    known = Variables(dict(bound.column_types))
+    pattern = bound.tree.pattern
+    computed: dict[str, Any] = known.computed(pattern)
+    names = [name for atom in known.atoms(pattern) for name in sorted(atom.variables)]
+    variables: dict[str, Any] = dict.fromkeys(names)
+    if bound.shown is not None:
+        variables = {name: paths for name, paths in bound.shown.items() if name not in computed}
+        computed = {
+            name: _of_interest(each, bound.shown[name])
+            for name, each in computed.items()
+            if name in bound.shown
+        }
+    if bound.columns:
+        computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
+    if positions_only:
+        variables, computed = {}, {}
+    totals, counts = None, frozenset[str]()
+    if bound.totals is not None:
+        every = bound.totals.columns
+        counts = frozenset({each.name for each in every if each.function == "count"})
+        counts |= {bound.totals.count}
+        totals = {name: bound.selected_types[name] for name in bound.totals.order}
+    return ResultSchema(
+        fingerprint,
+        variables,
+        computed,
+        bound.partition,
+        bound.clock.column,
+        totals,
+        positions_only,
+        counts if exact else frozenset(),
+    )
+
+
+def _of_interest(
+    columns: Mapping[str, Type], paths: tuple[tuple[str, ...], ...] | None
+) -> Mapping[str, Type]:
+    if paths is None:
+        return columns
+    return {".".join(path): columns[".".join(path)] for path in paths}
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

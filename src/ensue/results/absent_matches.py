@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.kernels.graph.segment import Listing
+from ensue.plan.correlated import CorrelatedCondition
 from ensue.predicates.vectors import Numbers, UnsupportedError
 from ensue.results.correlation import (
     ANY,
@@ -26,7 +27,6 @@ from ensue.results.correlation import (
     UNKNOWN,
     Choices,
     Codes,
-    Condition,
     Correlation,
     batch_of,
     columns_of,
@@ -241,7 +241,7 @@ class AbsentMatches:
                 for free in index.free:
                     yield part, index, rows, index.groups(asked.key[rows], codes, free)
 
-    def _wanted(self, each: Condition, asked: Asked, stream: EventBatch) -> np.ndarray:
+    def _wanted(self, each: CorrelatedCondition, asked: Asked, stream: EventBatch) -> np.ndarray:
         """Return the codes that events of φ have for an equality."""
         assert each.sides is not None
         bound = np.flatnonzero(bound_to(each, asked))
@@ -288,7 +288,7 @@ class AbsentMatches:
         return AbsentMatches(correlation, (part,), Codes(numbers))
 
 
-def bound_to(each: Condition, asked: Asked) -> np.ndarray:
+def bound_to(each: CorrelatedCondition, asked: Asked) -> np.ndarray:
     """Tell where all variables of φ that a condition names are bound."""
     bound = np.ones(len(asked.key), bool)
     for name in each.names:

@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.analysis.bound import BoundQuery, Column
+from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each
-from ensue.analysis.expressions import EventType, subexpressions
 from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
 from ensue.automata.registers import Interval
@@ -27,10 +26,11 @@ from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import ComplexEvent, Computed, Found
+from ensue.plan.aggregate_bounds import AggregateBound
 from ensue.plan.residual_operators import ResidualOperator
 from ensue.predicates.arrow_values import arrow_type, arrow_values
 from ensue.predicates.evaluate import Batch
-from ensue.results.bounds import Limit, bounds_of
+from ensue.results.bounds import bounds_of
 from ensue.results.intervals import Barrier, Undisturbed
 from ensue.results.match_set import UNKNOWN, GraphMatches, Made, MatchColumns
 from ensue.stream.attributes import AttributeColumn, attribute_column
@@ -121,33 +121,6 @@ class Chunk:
         return found
 
 
-def type_of(bound: BoundQuery) -> Callable[[Path], Type]:
-    """Tell the types of the attributes that a query reads."""
-    return lambda path: bound.schema.type_of(path, None) or Type.UNKNOWN
-
-
-def is_columnar(operators: tuple[ResidualOperator, ...]) -> bool:
-    """Tell whether operators can be applied to columns of matches."""
-    computed: set[str] = set()
-    for operator in operators:
-        match operator:
-            case f.Aggregate(variable=name, columns=columns):
-                if name in computed or any(each.variable in computed for each in columns):
-                    return False
-                computed.add(name)
-            case f.Filter(conditions=conditions):
-                for each in conditions:
-                    if not isinstance(each, Each) or each.variable not in computed:
-                        return False
-                    if any(isinstance(e, EventType) for e in subexpressions(each.predicate)):
-                        return False
-            case f.Project():
-                pass
-            case _:
-                return False
-    return bool(computed)
-
-
 @dataclass(slots=True)
 class AggregatedMatches:
     """Matches to which aggregates are added, and which are filtered by them, as they are listed."""
@@ -159,7 +132,7 @@ class AggregatedMatches:
     tally: Tally = field(default_factory=Tally)
     events: Callable[[], EventBatch] | None = None
     """The events of the matches, once they are kept somewhere."""
-    limits: tuple[Limit, ...] = ()
+    bounds: tuple[AggregateBound, ...] = ()
     """What aggregates must stay within, known before all events of a match are."""
     intervals: tuple[Interval, ...] = ()
     """Where something must not have happened."""
@@ -286,8 +259,8 @@ class AggregatedMatches:
         if self.intervals:
             labels = self.found.labels
             self.found.keeps = Undisturbed(self.intervals, self.barriers, labels, self._events)
-        if self.limits:
-            self.found.bounds = bounds_of(self.limits, self.found.labels, self._events())
+        if self.bounds:
+            self.found.bounds = bounds_of(self.bounds, self.found.labels, self._events())
         for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
             yield Chunk(columns.start, columns.end, dict(columns.bound), {})
 

@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.logic.reference import ComplexEvent, Computed
+from ensue.plan.result_schema import Numbering
 from ensue.results.match_set import Made, MatchColumns
 from ensue.stream.batch import EventBatch, column_at
 from ensue.stream.ordinals import ordinals
-from ensue.stream.ties import Numbering
 
 _WORDS = 2
 _NUMBER = np.array([[0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F]], np.uint64)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ensue.analysis.expressions import paths_of
-from ensue.automata.registers import Deferred, Interval, Maker, Round
+from ensue.automata.registers import Deferred, Maker, Round
 from ensue.logic import formula as f
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import (
@@ -30,9 +30,9 @@ from ensue.logic.reference import (
     select,
     support_only,
 )
-from ensue.plan.residual_operators import ResidualOperator, filters, read_columns
-from ensue.results.aggregates import is_columnar
-from ensue.results.bounds import Limit, bounds_of
+from ensue.plan.residual import Residual
+from ensue.plan.residual_operators import read_columns
+from ensue.results.bounds import bounds_of
 from ensue.results.intervals import Barrier, Undisturbed
 from ensue.results.match_set import UNKNOWN, GraphMatches, ListedMatches, MatchColumns, Word
 from ensue.stream.batch import EventBatch
@@ -45,69 +45,33 @@ _BLOCK = 1024
 """So many rows are made events at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """Operators at the top of a formula, innermost first, and what comes before and after."""
-
-    operators: tuple[ResidualOperator, ...]
-    positions_only: bool
-    limit: int | None
-    deferred: tuple[Deferred, ...] = ()
-    """Conditions that are checked before all else."""
-    intervals: tuple[Interval, ...] = ()
-    """Where something must not have happened."""
-    makers: tuple[Maker, ...] = ()
-    """AGGREGATEs inside the pattern."""
-    shown: tuple[int, ...] = ()
-    """Those whose events belong to matches."""
-    limits: tuple[Limit, ...] = ()
-    """What aggregates must stay within for a match to be worth listing."""
-    consume: str = "NONE"
-    """What a completing event consumes, where that is not known before."""
-    by_word: bool = False
-    """Whether somebody looks at the labels of the matches that pass."""
-    adjoined: int = 0
-    """The bit of events whose predecessor in the (sub)stream is bound too."""
-
-    @property
-    def refuses(self) -> bool:
-        """Whether some matches are found to be none."""
-        return bool(self.deferred or self.intervals) or filters(self.operators)
-
-    @property
-    def columnar(self) -> bool:
-        """Whether all of it can be done on columns of matches."""
-        plain = not (self.positions_only or self.deferred or self.makers or self.by_word)
-        checks = bool(self.intervals) and not self.operators
-        return plain and self.consume == "NONE" and (checks or is_columnar(self.operators))
-
-    def apply(
-        self, matches: set[ComplexEvent], reference: Reference, neighbours: Neighbours
-    ) -> list[ComplexEvent]:
-        """Refine the matches of one completing event, the latest start first."""
-        for operator in self.operators:
-            match operator:
-                case f.Project(variables=names):
-                    matches = {projected(c, names) for c in matches}
-                case f.Select(strategy="STRICT"):
-                    matches = {c for c in matches if neighbours.issuperset(_steps(c))}
-                case f.Select(strategy=strategy):
-                    matches = select(matches, strategy)
-                case f.Aggregate():
-                    matches = {reference.aggregated(c, operator) for c in matches}
-                case f.Filter(conditions=conditions):
-                    matches = {
-                        c
-                        for c in matches
-                        if all(reference.satisfies(c, condition) for condition in conditions)
-                    }
-        if self.positions_only:
-            matches = {support_only(c) for c in matches}
-        return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
-
-
 Neighbours = set[tuple[int, int]]
 """Pairs of events with nothing between them in their (sub)stream."""
+
+
+def apply_residual(
+    residual: Residual, matches: set[ComplexEvent], reference: Reference, neighbours: Neighbours
+) -> list[ComplexEvent]:
+    """Refine the matches of one completing event, the latest start first."""
+    for operator in residual.operators:
+        match operator:
+            case f.Project(variables=names):
+                matches = {projected(c, names) for c in matches}
+            case f.Select(strategy="STRICT"):
+                matches = {c for c in matches if neighbours.issuperset(_steps(c))}
+            case f.Select(strategy=strategy):
+                matches = select(matches, strategy)
+            case f.Aggregate():
+                matches = {reference.aggregated(c, operator) for c in matches}
+            case f.Filter(conditions=conditions):
+                matches = {
+                    c
+                    for c in matches
+                    if all(reference.satisfies(c, condition) for condition in conditions)
+                }
+    if residual.positions_only:
+        matches = {support_only(c) for c in matches}
+    return sorted(matches, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
 
 
 def _steps(c: ComplexEvent) -> Iterator[tuple[int, int]]:
@@ -224,9 +188,9 @@ class ResidualFilter:
 
     def __iter__(self) -> Iterator[Found]:
         reference = self._reference()
-        limits = self.refinement.limits
-        if limits and self.found:
-            self.found.bounds = bounds_of(limits, self.found.labels, self._view())
+        bounds = self.refinement.bounds
+        if bounds and self.found:
+            self.found.bounds = bounds_of(bounds, self.found.labels, self._view())
         consumed = dict(self.before)
         consumes = self.refinement.consume
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
@@ -237,7 +201,7 @@ class ResidualFilter:
                 if match is not None:
                     matches.add(match)
                     neighbours |= self._neighbours(word)
-            found = self.refinement.apply(matches, reference, neighbours)
+            found = apply_residual(self.refinement, matches, reference, neighbours)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
                 found = [match for match in found if match.start > consumed.get(of, -1)]

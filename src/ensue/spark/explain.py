@@ -82,7 +82,7 @@ def _told(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) -> st
     lines += [
         f"  {program.name} is evaluated by definition, which is slow"
         for program in each.programs
-        if program.by_definition
+        if program.plan.operator == "reference"
     ]
     return "\n".join(lines)
 

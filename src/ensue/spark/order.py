@@ -63,8 +63,8 @@ def _orderable(kind: pa.DataType) -> bool:
     return all(_orderable(kind.field(at).type) for at in range(kind.num_fields))
 
 
-def in_order(table: pa.Table, order: Collection[Key]) -> pa.Table:
-    """Sort events as Spark sorts them by the same keys."""
+def sorted_rows(table: pa.Table, order: Collection[Key]) -> np.ndarray:
+    """Return the rows of events in the order in which Spark sorts them by the same keys."""
     columns = {}
     for number, key in enumerate(order):
         column = column_at(table, key.path)
@@ -74,7 +74,9 @@ def in_order(table: pa.Table, order: Collection[Key]) -> pa.Table:
             column = _ranked(column)
         if not kinds.is_null(column.type):
             columns[str(number)] = column
-    return table.take(pc.sort_indices(pa.table(columns), [(name, "ascending") for name in columns]))
+    keys = [(name, "ascending") for name in columns]
+    rows: np.ndarray = pc.sort_indices(pa.table(columns), keys).to_numpy()
+    return rows
 
 
 def _ranked(column: pa.ChunkedArray) -> pa.Array:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from ensue.analysis.schema import AttributePath
+from ensue.plan.distribution import Kind
 from ensue.spark.program import Program
-
-Kind = Literal["keys", "slices", "one"]
 
 _WINDOWS_A_SLICE = 8
 """A slice is at least so many windows long: each is read with the window before it."""
@@ -27,28 +25,9 @@ class Way:
 
 
 def way_of(program: Program) -> Way:
-    """Choose how to spread a query."""
-    bound, time = program.bound, program.time
-    if bound.consume == "ANY":
-        return Way("one", "CONSUME BY ANY forgets across all partitions", time)
-    if bound.partition:
-        keys = ", ".join(".".join(path) for path in bound.partition)
-        return Way(
-            "keys", f"PARTITION BY {keys}: no match has events of two keys", time, bound.partition
-        )
-    if bound.consume == "PARTITION":
-        return Way("one", "CONSUME BY PARTITION without PARTITION BY forgets everything", time)
-    if program.asks_start:
-        return Way(
-            "one", "START asks for the first event of all, and there is no PARTITION BY", time
-        )
-    if bound.window is None:
-        return Way("one", "without PARTITION BY and WITHIN a match may reach over all events", time)
-    if bound.window.kind == "events":
-        return Way("one", "WITHIN … EVENTS counts all events, and there is no PARTITION BY", time)
-    if bound.every is not None:
-        return Way("one", "EVERY adds up over all events, and there is no PARTITION BY", time)
-    return Way("slices", "WITHIN bounds a match in time", time, window=bound.window.size)
+    """Return how the plan of a query spreads its events."""
+    spread = program.plan.distribution
+    return Way(spread.kind, spread.why, program.time, spread.keys, spread.window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,17 @@ class Pushed:
 
     def given(self, program: Program) -> dict[int, int]:
         """Return the bits of a program's predicates by their numbers."""
-        if program.ready is None:
+        if program.automaton is None:
             return {}
         bits = {predicate: bit for bit, predicate in enumerate(self.texts)}
-        every = enumerate(program.ready[0].predicates)
+        every = enumerate(program.automaton.predicates)
         return {number: bits[predicate] for number, predicate in every if predicate in bits}
 
     def columns_read(self, program: Program) -> list[str]:
         """List the columns that a program still needs."""
-        return program.columns_read(frozenset() if program.ready is None else frozenset(self.texts))
+        return program.columns_read(
+            frozenset() if program.automaton is None else frozenset(self.texts)
+        )
 
     def packed(self) -> str:
         """Write all answers as one number."""
@@ -55,7 +57,7 @@ def pushed(programs: Sequence[Program]) -> Pushed:
     left: dict[Predicate, str] = {}
     writer = _writer(programs[0])
     for program in programs:
-        for predicate in () if program.ready is None else program.ready[0].predicates:
+        for predicate in () if program.automaton is None else program.automaton.predicates:
             if predicate in texts or predicate in left:
                 continue
             try:
@@ -76,9 +78,9 @@ def pushed(programs: Sequence[Program]) -> Pushed:
 def _kept(program: Program, texts: dict[Predicate, str]) -> str | None:
     """Write which events can matter to a program; None: all of them."""
     window = program.bound.window
-    if program.ready is None or (window is not None and window.kind == "events"):
+    if program.automaton is None or (window is not None and window.kind == "events"):
         return None
-    compiled = program.ready[0]
+    compiled = program.automaton
     sets = needed(compiled)
     if sets is None:
         return None

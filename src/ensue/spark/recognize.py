@@ -144,7 +144,7 @@ def _warn(way: Way, program: Program) -> None:
     said = []
     if way.kind == "one":
         said.append(f"one task reads all events: {way.why}")
-    if program.by_definition:
+    if program.plan.operator == "reference":
         said.append("this query is evaluated by definition, which is slow; explain() says why")
     for sentence in said:
         warn(f"{program.name}: {sentence}", CeqlWarning)

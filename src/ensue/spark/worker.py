@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -13,8 +14,8 @@ from ensue.analysis.schema import AttributePath
 from ensue.results.joining import widened
 from ensue.spark import rows
 from ensue.spark.columns import QUERY
-from ensue.spark.lane import Found, Lane, Member
 from ensue.spark.order import Key
+from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.program import Program
 from ensue.spark.skew import Skew
 
@@ -59,28 +60,33 @@ class Task:
             yield from self._evaluate(own, first + number * length)
 
     def _evaluate(self, tables: Iterator[pa.Table], begin: int | None) -> Iterator[pa.RecordBatch]:
-        lane: Lane | None = None
+        pipeline: SortedPipeline | None = None
         skew = Skew(self.keys)
         for table in tables:
             # Where there are no events, nothing is compiled.
-            lane = lane or self.open()
+            pipeline = pipeline or self.open()
             if self.keys:
                 skew.look(table)
-            for found in self.rows(lane.push(table), begin):
+            for found in self.rows(pipeline.push(table), begin):
                 yield from found.to_batches()
         skew.report()
-        for found in () if lane is None else self.rows(lane.finish(), begin):
+        for found in () if pipeline is None else self.rows(pipeline.finish(), begin):
             yield from found.to_batches()
 
-    def open(self) -> Lane:
+    def open(self) -> SortedPipeline:
         """Make all queries ready for a stream."""
-        return Lane(list(map(Member, self.programs, self.given)))
+        return SortedPipeline(self.programs, self.given)
 
-    def rows(self, pieces: Found, begin: int | None = None) -> Iterator[pa.Table]:
+    def rows(self, found: Found, begin: int | None = None) -> Iterator[pa.Table]:
         """Give what was found as rows; with `begin`, of matches that end then or later."""
-        for member, piece in pieces:
-            for table in rows.tables(piece, member.schema, begin):
-                yield self.fitted(member.program.name, table)
+        for program, chunk in found:
+            for table in rows.tables(chunk, self._row_schemas[program.name], begin):
+                yield self.fitted(program.name, table)
+
+    @cached_property
+    def _row_schemas(self) -> dict[str, pa.Schema]:
+        """The columns of the rows of each query."""
+        return {program.name: rows.schema_of(program) for program in self.programs}
 
     def query_of(self, table: pa.Table) -> str:
         """Return the name of the query that some rows, at least one, are of."""

@@ -21,10 +21,11 @@ from ensue.io.columns import TextOptions
 from ensue.io.events import EventSource, open_events
 from ensue.io.rejected import Reject, Rejected
 from ensue.options import ReadOptions
+from ensue.plan.result_schema import Numbering
 from ensue.predicates.arrow_values import arrow_type
 from ensue.predicates.values import to_nanoseconds
 from ensue.predicates.vectors import path_column
-from ensue.stream.ties import Numbering, Ties
+from ensue.stream.ties import Ties
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
 """The type of the column that names the stream of each event, wherever that column comes from."""

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from ensue.plan.result_schema import Numbering
 from ensue.stream.batch import EventBatch, column_at
 from ensue.stream.keys import encoded
-from ensue.stream.ties import COUNT, Numbering, Ties
+from ensue.stream.ties import COUNT, Ties
 
 
 def ordinals(stream: EventBatch, rows: np.ndarray, numbering: Numbering) -> np.ndarray:

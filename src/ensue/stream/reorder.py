@@ -8,7 +8,6 @@ arrival), so that it does not depend on how the stream is cut.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,34 +31,21 @@ from ensue.stream.batch import (
 )
 from ensue.stream.lateness import lateness_in_units
 from ensue.stream.rows import load_table, save_table
-
-LEAST, MOST = -(2**63), 2**63
-"""Before all times, and after them."""
+from ensue.stream.waiting import LEAST, MOST, Arrived, WaitingEvents
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedBatch:
     """Rows whose times are right, before anything is changed by them."""
 
-    loaded: InputBatch
+    batch: InputBatch
     times: np.ndarray
     kind: pa.DataType
     """The type of the time column."""
     late: pa.Table | None
-    aside: tuple[Rejected, ...]
+    rejected: tuple[Rejected, ...]
     bound: int
     """The lateness in units of time."""
-
-
-@dataclass(slots=True, order=True)
-class _Waiting:
-    """Rows that arrived together; compared by their earliest time."""
-
-    earliest: int
-    number: int
-    loaded: InputBatch = field(compare=False)
-    times: np.ndarray = field(compare=False)
-    arrivals: np.ndarray = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -76,8 +62,7 @@ class ReorderBuffer:
     merging: bool = False
     """Whether streams come separately."""
     _bound: int = 0
-    _waiting: list[_Waiting] = field(default_factory=list)
-    _arrived: int = 0
+    _waiting: WaitingEvents = field(default_factory=WaitingEvents)
     kind: pa.DataType = field(default_factory=pa.null)
     """The type of the time column."""
     _tiebreak: AttributePath | None = None
@@ -103,43 +88,43 @@ class ReorderBuffer:
     @property
     def waiting(self) -> int:
         """How many events wait."""
-        return sum(len(each.times) for each in self._waiting)
+        return len(self._waiting)
 
     # checking
 
-    def check(self, loaded: InputBatch, first_row: int = 0) -> CheckedBatch:
+    def check(self, batch: InputBatch, first_row: int = 0) -> CheckedBatch:
         """Check rows and tell which come too late; nothing changes until `add` is called."""
-        table = loaded.table
+        table = batch.table
         if self.options.tiebreak is not None and table.num_rows and self._tiebreak is None:
             path_of(self.options.tiebreak, table, "tiebreak")
-        if loaded.streams is None and self.merging and table.num_rows:
+        if batch.streams is None and self.merging and table.num_rows:
             raise EventError(
                 "the streams of this query came separately; push {stream: events} again"
             )
         came_alone = not self.merging and (self.next_position or self._waiting)
-        if loaded.streams is not None and self.time_path is not None and came_alone:
+        if batch.streams is not None and self.time_path is not None and came_alone:
             raise EventError(
                 "the events of this query came without their streams; push them so again, or open "
                 "another session for {stream: events}"
             )
         if self.time_path is None:
-            if loaded.streams is not None and len(set(self.latest) | set(loaded.streams)) > 1:
+            if batch.streams is not None and len(set(self.latest) | set(batch.streams)) > 1:
                 raise EventError("merging several streams needs a time column: pass time=")
-            return CheckedBatch(loaded, np.zeros(0, np.int64), self.kind, None, (), 0)
-        aside: list[Rejected] = []
+            return CheckedBatch(batch, np.zeros(0, np.int64), self.kind, None, (), 0)
+        rejected: list[Rejected] = []
         if self.lenient:
-            loaded = self._with_time(loaded, aside)
-        times = times_of(loaded.table, self.time_path, first_row)
-        kind = column_at(loaded.table, self.time_path).type
+            batch = self._with_time(batch, rejected)
+        times = times_of(batch.table, self.time_path, first_row)
+        kind = column_at(batch.table, self.time_path).type
         lateness = self.options.lateness
         bound = 0
-        if lateness is not None and loaded.table.num_rows:
+        if lateness is not None and batch.table.num_rows:
             bound = lateness_in_units(lateness, kind, self.options.time_unit)
-        if loaded.streams is None and self._in_order(times):
-            return CheckedBatch(loaded, times, kind, None, tuple(aside), bound)
+        if batch.streams is None and self._in_order(times):
+            return CheckedBatch(batch, times, kind, None, tuple(rejected), bound)
         late: list[np.ndarray] = []
         back: list[np.ndarray] = []
-        for number, own in _by_stream(loaded.streams):
+        for number, own in _by_stream(batch.streams):
             mine = times if own is None else times[own]
             reached = np.maximum.accumulate(mine) if len(mine) else mine
             reached = np.maximum(reached, self.latest.get(number, LEAST) if len(mine) else LEAST)
@@ -151,17 +136,17 @@ class ReorderBuffer:
                 late.append(rows)
                 continue
             if not self.lenient:
-                raise self._goes_back(loaded, times, number, own, int(wrong[0]), first_row)
+                raise self._goes_back(batch, times, number, own, int(wrong[0]), first_row)
             back.append(rows)
         if not late and not back:
-            return CheckedBatch(loaded, times, kind, None, tuple(aside), bound)
+            return CheckedBatch(batch, times, kind, None, tuple(rejected), bound)
         out = np.sort(np.concatenate(late + back))
         for row in np.sort(np.concatenate(back)) if back else ():
-            at = int(row) if loaded.rows is None else int(loaded.rows[row])
-            aside.append(loaded.rejected(int(row), f"time goes back at row {first_row + at}"))
+            at = int(row) if batch.rows is None else int(batch.rows[row])
+            rejected.append(batch.rejected(int(row), f"time goes back at row {first_row + at}"))
         kept = np.setdiff1d(np.arange(len(times)), out)
-        refused = loaded.table.take(pa.array(out)) if late else None
-        return CheckedBatch(loaded.take(kept), times[kept], kind, refused, tuple(aside), bound)
+        refused = batch.table.take(pa.array(out)) if late else None
+        return CheckedBatch(batch.take(kept), times[kept], kind, refused, tuple(rejected), bound)
 
     def _in_order(self, times: np.ndarray) -> bool:
         """Tell, quickly, whether time goes on from where it was and never goes back."""
@@ -169,25 +154,25 @@ class ReorderBuffer:
             return False
         return len(times) < 2 or not (times[1:] < times[:-1]).any()
 
-    def _with_time(self, loaded: InputBatch, aside: list[Rejected]) -> InputBatch:
-        """Put rows without a time aside."""
+    def _with_time(self, batch: InputBatch, rejected: list[Rejected]) -> InputBatch:
+        """Put rows without a time rejected."""
         assert self.time_path is not None
-        table = loaded.table
+        table = batch.table
         column = path_column(table, self.time_path)
         if column is not None and not column.null_count:
-            return loaded
+            return batch
         name = ".".join(self.time_path)
         missing = np.ones(table.num_rows, bool)
         if column is not None:
             missing = column.is_null().to_numpy()
         for row in np.flatnonzero(missing):
             reason = f"the time '{name}' is NULL; every event needs a time"
-            aside.append(loaded.rejected(int(row), reason))
-        return loaded.take(np.flatnonzero(~missing))
+            rejected.append(batch.rejected(int(row), reason))
+        return batch.take(np.flatnonzero(~missing))
 
     def _goes_back(
         self,
-        loaded: InputBatch,
+        batch: InputBatch,
         times: np.ndarray,
         number: int,
         own: np.ndarray | None,
@@ -196,7 +181,7 @@ class ReorderBuffer:
     ) -> EventError:
         assert self.time_path is not None
         row = wrong if own is None else int(own[wrong])
-        column = column_at(loaded.table, self.time_path)
+        column = column_at(batch.table, self.time_path)
         if wrong:
             before: Any = column[wrong - 1 if own is None else int(own[wrong - 1])]
         else:
@@ -212,36 +197,33 @@ class ReorderBuffer:
 
     # releasing
 
-    def stretch(self, checked: CheckedBatch) -> EventBatch:
-        """Return rows that need not wait as the next stretch, before `add` makes them so."""
-        loaded, times = checked.loaded, checked.times
-        rows = loaded.table.num_rows
+    def next_batch(self, checked: CheckedBatch) -> EventBatch:
+        """Return rows that need not wait as the next batch, before `add` makes them so."""
+        batch, times = checked.batch, checked.times
+        rows = batch.table.num_rows
         if self.time_path is None:
             times = np.arange(self.next_position, self.next_position + rows)
-        return self._stream(loaded, times)
+        return self._batch(batch, times)
 
-    def add(self, checked: CheckedBatch, stretch: EventBatch | None = None) -> EventBatch:
+    def add(self, checked: CheckedBatch, ready: EventBatch | None = None) -> EventBatch:
         """Take checked rows and release what need not wait any longer."""
-        loaded, times = checked.loaded, checked.times
-        if loaded.table.num_rows:
+        batch, times = checked.batch, checked.times
+        if batch.table.num_rows:
             self._bound = checked.bound
             if self.options.tiebreak is not None and self._tiebreak is None:
-                self._tiebreak = path_of(self.options.tiebreak, loaded.table, "tiebreak")
+                self._tiebreak = path_of(self.options.tiebreak, batch.table, "tiebreak")
             self.kind = checked.kind
-        if loaded.streams is not None:
+        if batch.streams is not None:
             self.merging = self.merging or self.time_path is not None
-        for number, own in _by_stream(loaded.streams):
+        for number, own in _by_stream(batch.streams):
             mine = times if own is None or self.time_path is None else times[own]
-            reached = int(mine[-1] if stretch is not None else mine.max()) if len(mine) else LEAST
+            reached = int(mine[-1] if ready is not None else mine.max()) if len(mine) else LEAST
             self.latest[number] = max(reached, self.latest.get(number, LEAST))
         if not self.waits:
-            released = self.stretch(checked) if stretch is None else stretch
-            self.next_position += loaded.table.num_rows
+            released = self.next_batch(checked) if ready is None else ready
+            self.next_position += batch.table.num_rows
             return released
-        if len(times):
-            arrivals = np.arange(self._arrived, self._arrived + len(times))
-            self._arrived += len(times)
-            self._wait(loaded, times, arrivals)
+        self._waiting.add(batch, times)
         return self._release(self.watermark)
 
     def advance(self, time: int) -> EventBatch:
@@ -261,83 +243,67 @@ class ReorderBuffer:
             "latest": dict(self.latest),
             "merging": self.merging,
             "bound": self._bound,
-            "arrived": self._arrived,
+            "arrived": self._waiting.arrived,
             "tiebreak": self._tiebreak,
         }
-        if self._waiting:
-            loaded = _together([each.loaded for each in self._waiting])
-            saved |= below("waiting", save_table(loaded.table))
-            saved["waiting/types"] = pa.table({"type": loaded.types.cast(pa.string())})
-            saved["waiting/times"] = np.concatenate([each.times for each in self._waiting])
-            saved["waiting/arrivals"] = np.concatenate([each.arrivals for each in self._waiting])
-            if loaded.streams is not None:
-                saved["waiting/streams"] = loaded.streams
+        waiting = self._waiting.everything()
+        if waiting is not None:
+            batch = waiting.batch
+            saved |= below("waiting", save_table(batch.table))
+            saved["waiting/types"] = pa.table({"type": batch.types.cast(pa.string())})
+            saved["waiting/times"] = waiting.times
+            saved["waiting/arrivals"] = waiting.arrivals
+            if batch.streams is not None:
+                saved["waiting/streams"] = batch.streams
         return saved
 
     def load(self, saved: Mapping[str, Any], kind: pa.DataType) -> None:
         """Go on from what was saved; ValueError where it cannot be."""
         self.next_position, self.merging = saved["next_position"], saved["merging"]
         self.latest, self.kind = dict(saved["latest"]), kind
-        self._bound, self._arrived = saved["bound"], saved["arrived"]
-        self._tiebreak = saved["tiebreak"]
-        waiting = part(saved, "waiting")
+        self._bound, self._tiebreak = saved["bound"], saved["tiebreak"]
+        waiting, arrived = part(saved, "waiting"), None
         if waiting:
-            times, streams = waiting["times"], waiting.get("streams")
+            times, arrivals = waiting["times"], waiting["arrivals"]
             types = waiting["types"].column("type")
-            loaded = InputBatch(load_table(waiting), closed=False, types=types, streams=streams)
-            if not len(times) == len(waiting["arrivals"]) == len(types) == loaded.table.num_rows:
+            batch = InputBatch(load_table(waiting), False, types, waiting.get("streams"))
+            if not len(times) == len(arrivals) == len(types) == batch.table.num_rows:
                 raise ValueError("some of the events that wait are missing")
-            self._wait(loaded, times, waiting["arrivals"])
-
-    def _wait(self, loaded: InputBatch, times: np.ndarray, arrivals: np.ndarray) -> None:
-        waiting = _Waiting(int(times.min()), int(arrivals[0]), loaded, times, arrivals)
-        heapq.heappush(self._waiting, waiting)
+            arrived = Arrived(batch, times, arrivals)
+        self._waiting.restore(arrived, saved["arrived"])
 
     def _release(self, watermark: int | None) -> EventBatch:
         """Release what lies before a time (None: nothing), in order."""
-        ripe: list[_Waiting] = []
-        if watermark is None:
+        arrived = None if watermark is None else self._waiting.release(watermark)
+        if arrived is None:
             return self._nothing()
-        while self._waiting and self._waiting[0].earliest < watermark:
-            ripe.append(heapq.heappop(self._waiting))
-        if not ripe:
-            return self._nothing()
-        loaded = _together([each.loaded for each in ripe])
-        times = np.concatenate([each.times for each in ripe])
-        arrivals = np.concatenate([each.arrivals for each in ripe])
-        stays = times >= watermark if watermark < MOST else np.zeros(len(times), bool)
-        if stays.any():
-            rest = np.flatnonzero(stays)
-            self._wait(loaded.take(rest), times[rest], arrivals[rest])
-            ready = np.flatnonzero(~stays)
-            loaded, times, arrivals = loaded.take(ready), times[ready], arrivals[ready]
-        rows = self._order(loaded, times, arrivals)
-        stream = self._stream(loaded.take(rows), times[rows])
+        rows = self._order(*arrived)
+        batch = self._batch(arrived.batch.take(rows), arrived.times[rows])
         self.next_position += len(rows)
-        return stream
+        return batch
 
-    def _order(self, loaded: InputBatch, times: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
+    def _order(self, batch: InputBatch, times: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
         keys = {"time": pa.array(times)}
         if self._tiebreak is not None and self.options.lateness is not None:
-            keys["tiebreak"] = column_at(loaded.table, self._tiebreak)
-        if loaded.streams is not None:
-            keys["stream"] = pa.array(loaded.streams)
+            keys["tiebreak"] = column_at(batch.table, self._tiebreak)
+        if batch.streams is not None:
+            keys["stream"] = pa.array(batch.streams)
         keys["arrival"] = pa.array(arrivals)
         sorting = [(name, "ascending") for name in keys]
         rows: np.ndarray = pc.sort_indices(pa.table(keys), sort_keys=sorting).to_numpy()
         return rows
 
-    def _stream(self, loaded: InputBatch, times: np.ndarray) -> EventBatch:
+    def _batch(self, batch: InputBatch, times: np.ndarray) -> EventBatch:
         streams = None
-        if loaded.streams is not None:
+        if batch.streams is not None:
             names = pa.array(list(self.sources), pa.string())
-            streams = pa.chunked_array([pa.DictionaryArray.from_arrays(loaded.streams, names)])
+            streams = pa.chunked_array([pa.DictionaryArray.from_arrays(batch.streams, names)])
         tiebreak = self._tiebreak
-        if tiebreak is None and self.options.tiebreak is not None and loaded.table.num_rows:
-            tiebreak = path_of(self.options.tiebreak, loaded.table, "tiebreak")
+        if tiebreak is None and self.options.tiebreak is not None and batch.table.num_rows:
+            tiebreak = path_of(self.options.tiebreak, batch.table, "tiebreak")
         return EventBatch(
-            loaded.table,
-            loaded.types,
+            batch.table,
+            batch.types,
             streams,
             times,
             self.time_path,
@@ -363,22 +329,6 @@ def _by_stream(streams: np.ndarray | None) -> list[tuple[int, np.ndarray | None]
     if streams is None:
         return [(-1, None)]
     return [(int(number), np.flatnonzero(streams == number)) for number in np.unique(streams)]
-
-
-def _together(every: list[InputBatch]) -> InputBatch:
-    """Put rows that arrived at different times into one table."""
-    if len(every) == 1:
-        return every[0]
-    types = [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks]
-    streams = None
-    if every[0].streams is not None:
-        streams = np.concatenate([each.streams for each in every if each.streams is not None])
-    return InputBatch(
-        pa.concat_tables([each.table for each in every], promote_options="permissive"),
-        every[0].closed,
-        pa.chunked_array(types, pa.string()),
-        streams,
-    )
 
 
 def shown_time(time: int, kind: pa.DataType) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ensue.plan.result_schema import Numbering
 from ensue.state.container import below, part
 from ensue.stream.batch import NAMES, EventBatch
-from ensue.stream.conform import as_held
-from ensue.stream.ties import Numbering, load_ties
+from ensue.stream.casts import as_held
+from ensue.stream.ties import load_ties
 
 _TYPE, _STREAM = "type", "stream"
 

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
+from ensue.plan.result_schema import Numbering
 from ensue.predicates.vectors import single_chunk
 from ensue.stream.batch import NAMES, EventBatch
 from ensue.stream.ordinals import count_last, ordinals
 from ensue.stream.rows import load_rows, save_rows
-from ensue.stream.ties import Numbering, Ties
+from ensue.stream.ties import Ties
 
 _LARGE = 1 << 15
 """Stretches with more rows than this are left alone."""

@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from ensue.analysis.schema import AttributePath
+from ensue.plan.result_schema import Numbering
 from ensue.state.container import below, part
-
-Partition = tuple[AttributePath, ...]
 
 COUNT = "count"
 """The column of counts; those of partition and tiebreak are called by their numbers."""
-
-
-class Numbering(NamedTuple):
-    """Which events are numbered together: those of one partition, from a position on."""
-
-    partition: Partition
-    since: int = 0
-    """The first position that the query sees."""
 
 
 @dataclass(frozen=True, slots=True)

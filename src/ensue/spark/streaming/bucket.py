@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -14,9 +15,8 @@ import pyarrow as pa
 
 from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
-from ensue.spark.lane import Lane, check_times
-from ensue.spark.order import in_order
-from ensue.spark.program import Program
+from ensue.spark.order import sorted_rows
+from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.streaming.log import (
     KIND,
     SNAPSHOT,
@@ -32,8 +32,7 @@ from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.metrics import Counts
 from ensue.spark.worker import Task
 from ensue.state.container import below, pack, part
-from ensue.stream.batch import times_of
-from ensue.stream.reorder import LEAST
+from ensue.stream.waiting import LEAST, MOST, WaitingEvents
 
 _KIND = "bucket of queries"
 """What a snapshot says that it is."""
@@ -76,7 +75,7 @@ class Bucket:
 
     def begin(self) -> State:
         """Return the state before the first event."""
-        return State(self, self.task.open(), None, Log(self.horizon))
+        return State(self, self.task.open(), Log(self.horizon))
 
     def restore(self, block: bytes, fetch: Fetch) -> State:
         """Rebuild the state from its head, or from the whole block of the first release.
@@ -109,8 +108,9 @@ class Bucket:
 
     def _loaded(self, sections: Mapping[str, Any]) -> State:
         state = self.begin()
-        state.lane.load(part(sections, "lane"))
-        state.pending = sections["pending"] if sections["waits"] else None
+        state.pipeline.load(part(sections, "lane"))
+        if sections["waits"]:
+            state.waiting.add(*state.pipeline.read(sections["pending"]))
         return state
 
     def _replayed(self, head: Head, fetch: Fetch) -> State:
@@ -122,14 +122,13 @@ class Bucket:
             self._check(sections, _KIND)
             state = self._loaded(sections)
         state.log.first, state.log.snapshot, state.is_new = head.first, head.snapshot, False
-        tables = []
         for number in range(head.first, head.following):
             message = fetch(number)
-            tables.append(table_of(message))
-            state.log.append(state.chunk_of(tables[-1], len(message)))
-        state.wait(tables)
-        for _ in state.release(head.watermark):
-            pass  # these rows were given when the chunks were new
+            batch, times = state.pipeline.read(table_of(message))
+            state.log.append(Chunk(len(message), int(times.max())))
+            state.waiting.add(batch, times)
+        # What this completes was given when the chunks were new, so nobody lists it.
+        state.release(head.watermark)
         return state
 
     def edge(self, watermark: int) -> int:
@@ -164,41 +163,27 @@ class State:
     """The operators of a bucket, and the events that wait for the watermark."""
 
     bucket: Bucket
-    lane: Lane
-    pending: pa.Table | None
+    pipeline: SortedPipeline
     log: Log
+    waiting: WaitingEvents = field(default_factory=WaitingEvents)
     is_new: bool = True
     """Whether nothing is stored yet."""
-
-    @property
-    def program(self) -> Program:
-        """Any of the programs: they agree on time and order."""
-        return self.bucket.task.programs[0]
 
     def split_late(
         self, tables: Iterable[pa.Table], watermark: int
     ) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Tell events that are on time from those that came too late."""
+        """Split events into those on time and those that came too late."""
         edge = self.bucket.edge(watermark)
         kept, late = [], []
         for table in tables:
-            check_times(table, self.program.time)
-            on_time = times_of(table, self.program.time) >= edge
+            _, times = self.pipeline.read(table)
+            on_time = times >= edge
             if on_time.all():
                 kept.append(table)
             else:
                 kept.append(table.filter(pa.array(on_time)))
                 late.append(table.filter(pa.array(~on_time)))
         return [each for each in kept if each.num_rows], late
-
-    def wait(self, tables: Sequence[pa.Table]) -> None:
-        """Let events wait for the watermark."""
-        kept = [*([] if self.pending is None else [self.pending]), *tables]
-        self.pending = pa.concat_tables(kept).combine_chunks() if kept else None
-
-    def chunk_of(self, table: pa.Table, size: int) -> Chunk:
-        """Describe a chunk of events."""
-        return Chunk(size, int(times_of(table, self.program.time).max()))
 
     def step(self, tables: Iterable[pa.Table], watermark: int) -> Step:
         """Take in the events of a micro-batch; return the rows and what is to be stored."""
@@ -211,11 +196,12 @@ class State:
         if kept:
             together = pa.concat_tables(kept).combine_chunks()
             message = message_of(together)
-            written[self.log.append(self.chunk_of(together, len(message)))] = message
-            self.wait([together])
-        nulls, matches = self.lane.nulls, Counter[str]()
+            batch, times = self.pipeline.read(together)
+            written[self.log.append(Chunk(len(message), int(times.max())))] = message
+            self.waiting.add(batch, times)
+        nulls, matches = self.pipeline.nulls, Counter[str]()
         found = [message_of(table) for table in self.late_rows(late)]
-        for table in self.release(watermark):
+        for table in self.bucket.task.rows(self.release(watermark)):
             if table.num_rows:
                 found.append(message_of(table))
                 matches[self.bucket.task.query_of(table)] += table.num_rows
@@ -237,7 +223,7 @@ class State:
         counts = Counts(
             events=sum(table.num_rows for table in kept),
             late=sum(table.num_rows for table in late),
-            nulls=self.lane.nulls - nulls,
+            nulls=self.pipeline.nulls - nulls,
             state=self.log.nbytes,
             matches=tuple(matches[each.name] for each in self.bucket.task.programs),
         )
@@ -265,34 +251,30 @@ class State:
                 schema=schema,
             )
 
-    def release(self, watermark: int) -> Iterator[pa.Table]:
-        """Give the rows that are certain now that time has come so far."""
+    def release(self, watermark: int) -> Found:
+        """Let the operators read what the watermark has passed; give what that completes."""
         edge = self.bucket.edge(watermark)
-        ready = None
-        if self.pending is not None:
-            ripe = times_of(self.pending, self.program.time) < edge
-            if ripe.any():
-                ready = in_order(self.pending.filter(pa.array(ripe)), self.bucket.task.order)
-                rest = self.pending.filter(pa.array(~ripe))
-                self.pending = rest.combine_chunks() if rest.num_rows else None
-        if ready is not None:
-            yield from self.bucket.task.rows(self.lane.push(ready))
-        if edge > LEAST:
-            yield from self.bucket.task.rows(self.lane.advance(edge))
+        found = self._push(edge)
+        later: Found = self.pipeline.advance(edge) if edge > LEAST else iter(())
+        return chain(found, later)
+
+    def _push(self, edge: int) -> Found:
+        arrived = self.waiting.release(edge)
+        if arrived is None:
+            return iter(())
+        rows = sorted_rows(arrived.batch.table, self.bucket.task.order)
+        return self.pipeline.push_batch(arrived.batch.take(rows), arrived.times[rows])
 
     def rest(self) -> Iterator[pa.Table]:
         """Give the rows that are certain when no more events come."""
-        if self.pending is not None:
-            ready = in_order(self.pending, self.bucket.task.order)
-            yield from self.bucket.task.rows(self.lane.push(ready))
-        yield from self.bucket.task.rows(self.lane.finish())
+        found = chain(self._push(MOST), self.pipeline.finish())
+        return self.bucket.task.rows(found)
 
     def alarms(self, watermark: int) -> list[int]:
         """Return when, in milliseconds of the watermark, there is something to do."""
-        times = (
-            [] if self.pending is None else [int(times_of(self.pending, self.program.time).min())]
-        )
-        times += self.lane.interval_ends()
+        earliest = self.waiting.earliest
+        times = [] if earliest is None else [earliest]
+        times += self.pipeline.interval_ends()
         return [max(self.bucket.moment(time), watermark + 1) for time in times]
 
     def block(self) -> bytes:
@@ -301,11 +283,12 @@ class State:
             "kind": _KIND,
             "identity": self.bucket.identity,
             "texts": tuple(str(each.query) for each in self.bucket.task.programs),
-            "waits": self.pending is not None,
+            "waits": bool(self.waiting),
         }
-        if self.pending is not None:
-            sections["pending"] = self.pending
-        return pack(sections | below("lane", self.lane.save()))
+        waiting = self.waiting.everything()
+        if waiting is not None:
+            sections["pending"] = waiting.batch.table.combine_chunks()
+        return pack(sections | below("lane", self.pipeline.save()))
 
 
 def _described(options: ReadOptions) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ensue.errors import SnapshotError
+from ensue.plan.distribution import asks_start
 from ensue.spark.program import Program
 from ensue.state.container import pack, unpack
 
@@ -156,7 +157,7 @@ def horizon(programs: tuple[Program, ...]) -> int | None:
         bound = program.bound
         if bound.window is None or bound.window.kind == "events":
             return None
-        if bound.consume != "NONE" or program.asks_start:
+        if bound.consume != "NONE" or asks_start(program.plan.formula):
             return None
         every = bound.every
         interval = 0 if every is None else max(every.length // every.unit, 1)

@@ -1,0 +1,253 @@
+"""The operators of some queries on one ordered stream: the part that every way to run them shares.
+
+Batches of events come in order, each with positions. All operators read a batch, each distinct
+predicate is evaluated once, and the event store keeps the rows that partial matches may still need.
+What stands before (conforming and reordering, or input that is sorted already) and behind (matches
+for Python, rows for Spark) is up to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ensue.analysis.schema import AttributePath
+from ensue.engine.unseen import Occurrences
+from ensue.errors import BudgetError
+from ensue.logic.evaluate import Tally
+from ensue.operators.match import MatchOperator, Sharing
+from ensue.operators.operator import NOTHING, Operator, OperatorOutput, StoppedError
+from ensue.operators.reference import ReferenceOperator
+from ensue.plan.result_schema import Numbering, ResultSchema
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.sharing import Union
+from ensue.results.chunk import ResultChunk, ResultChunks
+from ensue.state.container import below, part
+from ensue.stream.batch import EventBatch
+from ensue.stream.clocks import read_streams
+from ensue.stream.store import EventStore
+
+
+@dataclass(slots=True)
+class QueryInstance:
+    """A query on a stream: its operator, and what its results look like."""
+
+    schema: ResultSchema
+    operator: Operator
+    tally: Tally
+    behind: int | None = None
+    """The first event that it has not read, where a budget ran out."""
+
+    def first_needed(self, next_position: int) -> int:
+        """Return the first position whose event may still be asked for."""
+        following = next_position if self.behind is None else self.behind
+        return self.operator.first_needed(following)
+
+    def needed(self, next_position: int) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+        found = self.operator.needed()
+        if found is None or self.behind is None:
+            return found
+        return np.union1d(found, np.arange(self.behind, next_position))
+
+
+@dataclass(slots=True)
+class Execution:
+    """Queries that read the same batches, and the events that their matches may still need."""
+
+    instances: dict[str, QueryInstance] = field(default_factory=dict)
+    store: EventStore = field(default_factory=EventStore)
+    tally: Tally = field(default_factory=Tally)
+    """NULLs from predicates that queries share."""
+    occurrences: Occurrences = field(default_factory=Occurrences)
+    """What the queries require and no event has had so far."""
+    stopped: BudgetError | None = None
+    """Why some query has not read all that the last step brought."""
+    next_position: int = 0
+    _shared_predicates: Union | None = None
+    """The predicates of all queries, where there are several."""
+
+    # queries
+
+    def add(self, name: str, instance: QueryInstance) -> None:
+        """Let one more query read the stream from here on."""
+        self.instances[name] = instance
+        self._shared_predicates = None
+
+    def remove(self, name: str) -> None:
+        """Drop a query and its state."""
+        self.instances.pop(name, None)
+        self._shared_predicates = None
+
+    # events
+
+    def push(self, batch: EventBatch, watermark: int | None = None) -> ResultChunks:
+        """Let all queries read the next batch, and tell them how far time has come."""
+        outputs: dict[str, list[OperatorOutput]] = {}
+        self.stopped = None
+        sharing = self._shared(batch)
+        self._note_occurrences(batch, sharing)
+        for name, instance in self.instances.items():
+            outputs[name] = [self._read(name, instance, batch, sharing)]
+            if watermark is not None and instance.behind is None:
+                later = instance.operator.advance(watermark)
+                if later:
+                    outputs[name].append(later)
+        self.store.add(batch)
+        self.next_position = batch.first + len(batch.times)
+        found = {
+            name: [self._chunk(instance, output) for output in outputs[name]]
+            for name, instance in self.instances.items()
+        }
+        self._forget()
+        return found
+
+    def advance(self, time: int) -> ResultChunks:
+        """Tell all queries that no event before this time will come."""
+        return {
+            name: [self._chunk(instance, instance.operator.advance(time))]
+            for name, instance in self.instances.items()
+        }
+
+    def finish(self) -> ResultChunks:
+        """Signal the end of input and return the remaining results."""
+        found: ResultChunks = {}
+        for name, instance in self.instances.items():
+            output = instance.operator.finish()
+            found[name] = [self._chunk(instance, output)] if output else []
+        return found
+
+    def _read(
+        self, name: str, instance: QueryInstance, batch: EventBatch, sharing: Sharing | None
+    ) -> OperatorOutput:
+        """Let a query read a batch, as far as its budget goes."""
+        try:
+            if sharing is not None and isinstance(instance.operator, MatchOperator):
+                return instance.operator.push(batch, sharing)
+            return instance.operator.push(batch)
+        except StoppedError as stopped:
+            instance.behind = stopped.position
+            self.stopped = BudgetError(f"query '{name}': {stopped}" if name else str(stopped))
+            return stopped.outcome
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether some query has not read all events."""
+        return any(instance.behind is not None for instance in self.instances.values())
+
+    def catch_up(self, watermark: int | None) -> ResultChunks:
+        """Let queries that stopped at a budget read what is left, should it be larger by now."""
+        found: ResultChunks = {}
+        self.stopped = None
+        for name, instance in self.instances.items():
+            found[name] = [self._chunk(instance, NOTHING)]
+            if instance.behind is None:
+                continue
+            rest = self.store.since(instance.behind)
+            instance.behind, nulls = None, instance.tally.nulls
+            found[name].append(self._chunk(instance, self._read(name, instance, rest, None)))
+            # They were counted with the whole batch.
+            instance.tally.nulls = nulls
+            if watermark is not None and instance.behind is None:
+                found[name].append(self._chunk(instance, instance.operator.advance(watermark)))
+        return found
+
+    def _shared(self, batch: EventBatch) -> Sharing | None:
+        """Evaluate the predicates of all queries on a batch, each once."""
+        every = [instance.operator for instance in self.instances.values()]
+        matching = [each for each in every if isinstance(each, MatchOperator)]
+        if len(matching) < 2 or not len(batch.times):
+            return None
+        if self._shared_predicates is None:
+            asked = ((each.alphabet, each.needed_events()) for each in matching)
+            self._shared_predicates = Union(asked)
+        columns = Batch(batch.table, batch.types, self.tally)
+        shared = self._shared_predicates
+        return Sharing(shared, shared.read(columns, read_streams(batch)))
+
+    def _note_occurrences(self, batch: EventBatch, sharing: Sharing | None) -> None:
+        """Note which types and values occur, as long as some that are required have not."""
+        seen = self.occurrences
+        if not seen.waiting:
+            for instance in self.instances.values():
+                instance.tally.witness = None
+            return
+        one = next(iter(self.instances.values())) if len(self.instances) == 1 else None
+        # A match operator has the distinct strings of a batch at hand, and shows them.
+        shown = one is not None and not isinstance(one.operator, ReferenceOperator)
+        for instance in self.instances.values():
+            instance.tally.witness = seen.read if shown else None
+        if not shown:
+            seen.read(Batch(batch.table, batch.types) if sharing is None else sharing.shared.batch)
+
+    def _chunk(self, instance: QueryInstance, output: OperatorOutput) -> ResultChunk:
+        if output:
+            return ResultChunk(instance.schema, self.store.view(), *output)
+        newest = self.store.newest
+        return ResultChunk(instance.schema, lambda: newest, *output)
+
+    # the event store
+
+    def _forget(self) -> None:
+        """Drop rows that nobody needs any more."""
+        if self.store.has_grown:
+            following, instances = self.next_position, self.instances.values()
+            first = min(each.first_needed(following) for each in instances)
+            self.store.forget_before(first, self._numberings())
+        if self.store.is_large:
+            needed = self._needed()
+            if needed is not None:
+                self.store.keep_only(needed, self._numberings())
+
+    def _needed(self) -> np.ndarray | None:
+        """Return all positions whose events may still be asked for; None: all from the first."""
+        found = []
+        for instance in self.instances.values():
+            needed = instance.needed(self.next_position)
+            if needed is None:
+                return None
+            found.append(needed)
+        return np.concatenate([*found, np.zeros(0, np.int64)])
+
+    def _numberings(self) -> list[Numbering]:
+        """Return which events ids number together; rows of totals have no ids."""
+        listed = [each.schema for each in self.instances.values() if each.schema.totals is None]
+        return list(dict.fromkeys(schema.numbering for schema in listed))
+
+    def _trim(self) -> None:
+        """Drop all rows that nobody needs, before the others are written down."""
+        following = self.next_position
+        every = [each.first_needed(following) for each in self.instances.values()]
+        first = min([following, *every])
+        self.store = self.store.trimmed(first, self._needed(), self._numberings())
+
+    # state
+
+    def save(self) -> dict[str, Any]:
+        """Return the state of all queries, and the events that they need."""
+        saved: dict[str, Any] = {}
+        for number, instance in enumerate(self.instances.values()):
+            saved[f"{number}/way"] = instance.operator.tag
+            saved[f"{number}/nulls"] = instance.tally.nulls
+            saved[f"{number}/since"] = instance.schema.since
+            if instance.behind is not None:
+                saved[f"{number}/behind"] = instance.behind
+            saved |= below(str(number), instance.operator.save())
+        # After the operators, which may have dropped something.
+        self._trim()
+        return saved | below("store", self.store.save())
+
+    def load(
+        self, saved: Mapping[str, Any], next_position: int, time_path: AttributePath | None
+    ) -> None:
+        """Take over a state that was saved by the same queries."""
+        self.next_position = next_position
+        self.store.load(part(saved, "store"), time_path)
+        for number, instance in enumerate(self.instances.values()):
+            instance.tally.nulls = saved.get(f"{number}/nulls", 0)
+            instance.behind = saved.get(f"{number}/behind")
+            instance.schema = replace(instance.schema, since=saved.get(f"{number}/since", 0))
+            instance.operator.load(part(saved, str(number)), self.store.view()())

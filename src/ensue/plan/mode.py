@@ -1,0 +1,25 @@
+"""How queries are to be evaluated, as far as callers choose it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ensue.options import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMode:
+    """How queries are evaluated."""
+
+    positions_only: bool = False
+    limits: Limits = field(default_factory=Limits)
+    by_definition: bool = False
+    """Evaluate by the definition of the semantics, not by an automaton."""
+    defers: bool = False
+    """Decide conditions as matches are listed: for values that no register can hold."""
+    compact_always: bool = False
+    """Compact the match graph after every step: for tests."""
+    warns: bool = True
+    """Warn when many events are evaluated by definition."""
+    exact: bool = False
+    """Give counts of any size."""

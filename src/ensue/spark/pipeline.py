@@ -1,0 +1,139 @@
+"""The pipeline of a task: events that are sorted already, and the queries that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ensue.analysis.schema import AttributePath
+from ensue.engine.execution import Execution, QueryInstance
+from ensue.errors import EventError
+from ensue.logic.evaluate import Tally
+from ensue.operators.factory import open_operator
+from ensue.predicates.vectors import UnsupportedError, path_column
+from ensue.results.chunk import ResultChunk, ResultChunks
+from ensue.spark.program import Program
+from ensue.stream.batch import InputBatch, column_at, repeated, times_of
+from ensue.stream.sorted import SortedInput
+
+Found = Iterator[tuple[Program, ResultChunk]]
+"""Results, each with the program that they are of."""
+
+
+@dataclass(slots=True)
+class SortedPipeline:
+    """Queries on one stream of sorted events."""
+
+    programs: Sequence[Program]
+    given: Sequence[Mapping[int, int]]
+    """For each program, the answers to its predicates that come with the events."""
+    input: SortedInput = field(init=False)
+    execution: Execution = field(default_factory=Execution)
+
+    def __post_init__(self) -> None:
+        self.input = SortedInput(self._program.time, self._program.tiebreak)
+        for program, given in zip(self.programs, self.given, strict=True):
+            tally = Tally()
+            operator = open_operator(program.plan, tally, given)
+            self.execution.add(program.name, QueryInstance(program.shape, operator, tally))
+
+    @property
+    def _program(self) -> Program:
+        """Any of the programs: they agree on time and order."""
+        return self.programs[0]
+
+    @property
+    def nulls(self) -> int:
+        """How often arithmetic has had no value since the operators were built."""
+        own = sum(each.tally.nulls for each in self.execution.instances.values())
+        return own + self.execution.tally.nulls
+
+    def read(self, table: pa.Table) -> tuple[InputBatch, np.ndarray]:
+        """Return events with their types and times; EventError where one has no time."""
+        check_times(table, self._program.time)
+        name = self._program.options.type
+        types = path_column(table, (name,))
+        if types is None and "." in name:
+            types = path_column(table, tuple(name.split(".")))
+        if types is None:
+            # There is one type, or Spark has answered all that is asked about types.
+            types = pa.chunked_array([repeated(self._program.sources[0], table.num_rows)])
+        return InputBatch(table, True, types, None), times_of(table, self._program.time)
+
+    def push(self, table: pa.Table) -> Found:
+        """Read events and give what they complete."""
+        return self.push_batch(*self.read(table))
+
+    def push_batch(self, batch: InputBatch, times: np.ndarray) -> Found:
+        """Read events whose types and times are known."""
+        try:
+            found = self.execution.push(self.input.read(batch, times))
+        except UnsupportedError as error:
+            raise EventError(
+                f"a condition compares values that Spark's workers cannot keep ({error}); run "
+                "the query locally on a table instead"
+            ) from error
+        if self.execution.stopped is not None:
+            raise self.execution.stopped
+        return self._results(found)
+
+    def advance(self, time: int) -> Found:
+        """Let all queries know that no event before this time will come."""
+        return self._results(self.execution.advance(time)) if self.input.next_position else iter(())
+
+    def finish(self) -> Found:
+        """Give what is known only when all events have been read."""
+        return self._results(self.execution.finish())
+
+    def _results(self, found: ResultChunks) -> Found:
+        for program in self.programs:
+            for chunk in found[program.name]:
+                if chunk:
+                    yield program, chunk
+
+    # state between micro-batches
+
+    def interval_ends(self) -> list[int]:
+        """Return when the intervals of EVERY are over that the last event lies in."""
+        ends = []
+        for program in self.programs:
+            every, latest = program.bound.every, self.input.latest
+            if every is not None and latest is not None:
+                length = max(every.length // every.unit, 1)
+                ends.append((latest // length + 1) * length - 1)
+        return ends
+
+    def save(self) -> dict[str, Any]:
+        """Return the state of the queries, and the events that they need."""
+        return {
+            "next": self.input.next_position,
+            "latest": self.input.latest,
+            **self.execution.save(),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on from a state that was saved."""
+        self.input.next_position, self.input.latest = saved["next"], saved["latest"]
+        if self.input.next_position:
+            self.execution.load(saved, self.input.next_position, self._program.time)
+
+
+def check_times(table: pa.Table, path: AttributePath) -> None:
+    """Refuse an event without a time, and show it."""
+    column = column_at(table, path)
+    if column.null_count:
+        at = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
+        shown = {
+            name: value
+            for name, value in table.slice(at, 1).to_pylist()[0].items()
+            if not name.startswith("__ensue") and value is not None
+        }
+        raise EventError(
+            f"the time '{'.'.join(path)}' of an event is NULL; every event needs a time. The "
+            f"event is {shown}"
+        )
