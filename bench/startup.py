@@ -38,16 +38,25 @@ rows = [
 """
 _FIRST = {
     "a pattern": "SELECT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
-    "a condition": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
+    "a strategy": "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
+    "a condition with =": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
+    "a condition with <": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS",
+    "MAX over a condition": "SELECT MAX * FROM S WHERE A AS a ; B+ AS b FILTER a.v = b.v "
+    "WITHIN 9 EVENTS",
+    "UNLESS over a condition": "SELECT * FROM S WHERE (A AS a ; C AS c) "
+    "UNLESS ((B AS b ; A AS d) FILTER b.v = d.v) WITHIN 9 EVENTS",
     "AGGREGATE": "SELECT * FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v)]) "
     "FILTER Y[s < 6] WITHIN 9 EVENTS",
     "count(*)": "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b WITHIN 9 EVENTS",
+    "count(*) over a condition": "SELECT count(*), sum(b.v) AS s FROM S "
+    "WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
     "EVERY": "SELECT count(*) FROM S WHERE A AS a ; B AS b WITHIN 9 [t] EVERY 2 SECONDS",
-    "a strategy": "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
 }
 """The kinds of queries by the kernels that they need."""
 
-_FIRST_EVER = "the first query ever, CPU: "
+_FIRST_EVER = "the first query ever: "
+
+_MOST_CPU = 8.0
 
 _COLD, _WARM = "the first query ever, kernels compiled", "a small query, .to_arrow()"
 _BESIDE_PANDAS = "the same where pandas is installed, which pyarrow then imports"
@@ -126,7 +135,7 @@ def _measure(lab: Lab) -> list[Row]:
         what = _FIRST_EVER + name
         lab.say(what)
         try:
-            rows.append({"what": what, "seconds": _first(text, lab)})
+            rows.append({"what": what, "cpu": _first(text, lab)})
         except FailedError as error:
             rows.append({"what": what, "failed": str(error)})
     return rows
@@ -137,8 +146,9 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
     return [
         at_most(_COLD, 10.0, reached.get(_COLD), "seconds", ""),
         *(
-            at_most(_FIRST_EVER + name, 8.0, reached.get(_FIRST_EVER + name), "seconds", "")
-            for name in _FIRST
+            at_most(f"{row['what']}, CPU", _MOST_CPU, row.get("cpu"), "seconds", "")
+            for row in rows
+            if row["what"].startswith(_FIRST_EVER)
         ),
         at_most(_WARM + ", any later process", 1.2, reached.get(_WARM), "seconds", ""),
         at_most(_BESIDE_PANDAS, 1.2, reached.get(_BESIDE_PANDAS), "seconds", ""),
@@ -148,7 +158,11 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
 GROUP = Group(
     "startup",
     "From starting Python to the answer",
-    (Column("what", "what", "text"), Column("seconds", "time", "seconds")),
+    (
+        Column("what", "what", "text"),
+        Column("seconds", "time", "seconds"),
+        Column("cpu", "CPU", "seconds"),
+    ),
     _measure,
     _targets,
 )

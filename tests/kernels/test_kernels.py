@@ -78,6 +78,17 @@ def test_bounds_checked_eq_unchecked(
     assert found == expected
 
 
+def test_numbas_own_pipeline_gives_the_same(
+    questions: list[Question], tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """As with versions of Numba whose internals are not known; of one query, since it is slow."""
+    kernels = pytestconfig.cache.mkdir("plain-kernels")  # type: ignore[union-attr]
+    found = digest_elsewhere(
+        questions[:1], tmp_path, ENSUE_PLAIN_NUMBA="1", ENSUE_CACHE_DIR=str(kernels)
+    )
+    assert found == digest(questions[:1])
+
+
 # --- stopping and growing --------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def _length(dimension: int) -> Any:
     return length
 
 
-LENGTH = {dimension: _length(dimension) for dimension in (1, 2)}
+LENGTH = {dimension: _length(dimension) for dimension in range(3)}
 
 
 def _field(context: Any, builder: Any, kind: Any, array: Any, name: str) -> Any:

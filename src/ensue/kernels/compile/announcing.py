@@ -14,8 +14,8 @@ _LOGGER = logging.getLogger("ensue")
 _ROOM = "ensue.kernels."
 
 _LISTING = ("listing and counting matches", 2)
-_CONDITIONS = ("conditions between events", 5)
-_TOTALS = ("count(*)", 4)
+_CONDITIONS = ("conditions between events", 3)
+_TOTALS = ("count(*)", 2)
 
 SETS = {
     "match.evaluate": ("patterns", 2),

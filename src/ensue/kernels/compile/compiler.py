@@ -5,7 +5,7 @@ rewritten and copied anew at every call. A kernel needs little of this: it is ma
 numbers, arrays and tuples of arrays, and every variable has one type. So its helpers are taken in
 by a few lines of our own, and then whatever says the same twice is said once, in the beginning:
 constants, the arrays of the tuples that it is given, their shapes. This leaves less than half of
-the statements, and most of Numba's passes have nothing left to do.
+the statements, and of Numba's passes only those that translate, infer types and lower.
 """
 
 from __future__ import annotations
@@ -14,39 +14,23 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numba
+from llvmlite.binding import create_pass_builder, create_pipeline_tuning_options
 from numba._dynfunc import make_function
-from numba.core import types, untyped_passes
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, LoweringPass, register_pass
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import FunctionPass, LoweringPass, PassManager, register_pass
+from numba.core.typed_passes import NoPythonBackend, NopythonTypeInference
+from numba.core.untyped_passes import FixupArgs, TranslateByteCode
 
 from ensue.kernels.compile.announcing import announce
 from ensue.kernels.compile.flatten import flatten
+from ensue.kernels.compile.lowering import LeanLowering
 
-_UNNEEDED = frozenset(
-    {
-        "DeadBranchPrune",
-        "DumpParforDiagnostics",
-        "FindLiterallyCalls",
-        "InlineClosureLikes",
-        "InlineInlinables",
-        "InlineOverloads",
-        "LiteralPropagationSubPipelinePass",
-        "LiteralUnroll",
-        "MakeFunctionToJitFunction",
-        "NoPythonSupportedFeatureValidation",
-        "NopythonRewrites",
-        "NopythonTypeInference",
-        "PreLowerStripPhis",
-        "ReconstructSSA",
-        "RewriteDynamicRaises",
-        "RewriteSemanticConstants",
-        "WithLifting",
-    }
-)
-"""The passes for what no kernel has: closures, exceptions, array expressions, variables of several
-types, Python's own containers."""
+_manager: Any = PassManager
+
+_WRAPPER = "_ZN7cpython"
+"""How the names of functions begin that Python calls: they take the arguments apart."""
 
 
 class _Library(JITCodeLibrary):
@@ -56,8 +40,19 @@ class _Library(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager()
-        manager.run(self._final_module, builder)
+        """Optimise kernels with few passes, and not at all what takes their arguments apart.
+
+        Kernels follow links: there is nothing to vectorise or unroll.
+        """
+        for function in self._final_module.functions:
+            if function.name.startswith(_WRAPPER) and not function.is_declaration:
+                function.add_function_attribute("noinline")
+                function.add_function_attribute("optnone")
+        options = create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = False
+        options.loop_interleaving = options.loop_unrolling = False
+        builder = create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
 
 
 class _Part(_Library):
@@ -74,7 +69,7 @@ class _Part(_Library):
 
 
 class LeanCompiler(CompilerBase):
-    """Numba's own passes, without those that a kernel does not need."""
+    """The passes that a kernel needs: Numba's own frame with four of its twenty inside."""
 
     library: type[_Library] = _Library
 
@@ -85,12 +80,16 @@ class LeanCompiler(CompilerBase):
             announce(state.func_id.modname)
         state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.add_pass_after(Flatten, untyped_passes.IRProcessing)
-        manager.add_pass_after(InferTypes, NopythonTypeInference)
-        manager.passes = [each for each in manager.passes if each[0].__name__ not in _UNNEEDED]
+        state.type_annotation = ""
+        manager = _Passes("ensue")
+        for each in self.passes():
+            manager.add_pass(each, each.__name__)
         manager.finalize()
         return [manager]
+
+    def passes(self) -> list[Any]:
+        """Return the passes in order."""
+        return [TranslateByteCode, FixupArgs, Flatten, InferTypes, LeanLowering, NoPythonBackend]
 
 
 class PartCompiler(LeanCompiler):
@@ -98,13 +97,17 @@ class PartCompiler(LeanCompiler):
 
     library = _Part
 
-    def define_pipelines(self) -> list[Any]:
-        """Return the passes."""
+    def passes(self) -> list[Any]:
+        """Return the passes in order."""
         self.state.flags.no_compile = True
-        (manager,) = super().define_pipelines()
-        manager.add_pass_after(Register, NativeLowering)
-        manager.finalize()
-        return [manager]
+        *before, last = super().passes()
+        return [*before, Register, last]
+
+
+class _Passes(_manager):  # type: ignore[misc]
+    """Passes after which nobody works out again where variables live: no kernel asks for it."""
+
+    _ENFORCING = False
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

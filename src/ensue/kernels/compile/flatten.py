@@ -21,6 +21,7 @@ from ensue.kernels.compile.statements import (
     called,
     ir,
     is_expression,
+    is_number,
     rename_all,
     uses,
 )
@@ -40,6 +41,7 @@ def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool
         checked: elements are read and written in Numba's own way, which checks indexes.
     """
     function.blocks = taken_in(function.blocks)
+    _operate_on_numbers(function.blocks)
     _widen(function.blocks, part_of)
     entry = function.blocks[min(function.blocks)]
     arguments = [
@@ -55,11 +57,22 @@ def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool
         if each.target.name not in changed
     }
     first = [*arguments, *_constants(function.blocks), *_fields(function.blocks, known)]
+    first += _lengths(function.blocks, first)
     skip_copies(function.blocks)
     if not checked:
         first += _access(function.blocks, known)
     entry.body[:0] = first
     function._definitions = numba.core.ir_utils.build_definitions(function.blocks)
+
+
+def _operate_on_numbers(blocks: Blocks) -> None:
+    """Let `a += b` be `a = a + b`: there are numbers only, which nobody changes in place."""
+    for block in blocks.values():
+        for statement in block.body:
+            value: Any = getattr(statement, "value", None)
+            if is_expression(value, "inplace_binop"):
+                operands = value.immutable_fn, value.lhs, value.rhs
+                statement.value = ir.Expr.binop(*operands, value.loc)
 
 
 def _constants(blocks: Blocks) -> list[Any]:
@@ -133,6 +146,34 @@ def _fields(blocks: Blocks, kinds: dict[str, Any]) -> list[Any]:
             block.body = kept
         rename_all(blocks, instead)
     return list(definitions.values())
+
+
+def _lengths(blocks: Blocks, first: list[Any]) -> list[Any]:
+    """Look for `array.shape[n]`; return what defines each length once."""
+    numbers = {each.target.name: each.value.value for each in first if is_number(each.value)}
+    arrays = {
+        each.target.name: each.value.value
+        for each in first
+        if is_expression(each.value, "getattr") and each.value.attr == "shape"
+    }
+    definitions: dict[tuple[str, int], list[Any]] = {}
+    for block in blocks.values():
+        for statement in block.body:
+            value: Any = getattr(statement, "value", None)
+            if not (is_expression(value, "getitem") and value.value.name in arrays):
+                continue
+            key = value.value.name, numbers[value.index.name]
+            if key not in definitions:
+                scope, loc = value.value.scope, statement.loc
+                function = scope.redefine("$length", loc)
+                length = scope.redefine("$length", loc)
+                call = ir.Expr.call(function, [arrays[key[0]]], (), loc)
+                definitions[key] = [
+                    ir.Assign(ir.Global("length", LENGTH[key[1]], loc), function, loc),
+                    ir.Assign(call, length, loc),
+                ]
+            statement.value = definitions[key][-1].target
+    return [each for some in definitions.values() for each in some]
 
 
 def _has_field(kind: Any, name: str) -> bool:

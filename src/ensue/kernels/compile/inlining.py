@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba.core.compiler
 import numba.core.ir_utils
+from numba.core.bytecode import ByteCode, FunctionIdentity
+from numba.core.interpreter import Interpreter
 
 from ensue.kernels.compile.statements import (
     Blocks,
@@ -28,7 +29,8 @@ _numba: Any = numba.core
 @cache
 def _read(function: Callable[..., Any]) -> tuple[Blocks, list[str]]:
     """Return the statements of a helper, its own helpers taken in, and its parameters."""
-    read = _numba.compiler.run_frontend(function)
+    identity = FunctionIdentity.from_function(function)
+    read = Interpreter(identity).interpret(ByteCode(identity))
     return taken_in(read.blocks), list(read.arg_names)
 
 

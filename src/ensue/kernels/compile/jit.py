@@ -61,26 +61,29 @@ FOLDER = _cache_folder()
 def kernel(function: _Function) -> _Function:
     """Compile a kernel at its first call, or load it from disk.
 
-    It makes no arrays: all of them belong to the caller. So nobody has to count references to
-    them, which Numba else does whenever an array of a tuple is looked at.
+    It makes no arrays: all of them belong to the caller.
     """
     if _config.DISABLE_JIT:
         return function
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(FOLDER)
     try:
-        return _compile(function, cache=True, nogil=True, _nrt=False, **_pipeline())
+        return _compile(function, cache=True, nogil=True, **_pipeline())
     finally:
         _config.CACHE_DIR = before
 
 
 def _pipeline() -> dict[str, Any]:
-    """Return the options that choose how Numba compiles."""
+    """Return the options that choose how Numba compiles.
+
+    In the leaner pipeline nobody counts references to arrays (`_nrt`), which Numba else does
+    whenever an array of a tuple is looked at.
+    """
     if not LEAN:
         return {}
     from ensue.kernels.compile.compiler import LeanCompiler
 
-    return {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True}
+    return {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def subroutine(function: _Function) -> _Function:

@@ -19,6 +19,11 @@ def is_expression(value: Any, operation: str) -> bool:
     return isinstance(value, ir.Expr) and value.op == operation
 
 
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a constant whole number."""
+    return isinstance(value, ir.Const | ir.Global) and isinstance(value.value, int)
+
+
 def assignments(blocks: Blocks) -> dict[str, list[Any]]:
     """Return what is assigned to every variable."""
     found: dict[str, list[Any]] = {}
@@ -38,12 +43,27 @@ def uses(blocks: Blocks) -> Counter[str]:
 
 def reads(statement: Any) -> set[str]:
     """Return the variables that a statement reads."""
+    found: set[str] = set()
     if isinstance(statement, ir.Assign):
         value = statement.value
         if isinstance(value, ir.Var):
-            return {value.name}
-        return {each.name for each in value.list_vars()} if isinstance(value, ir.Expr) else set()
-    return {each.name for each in statement.list_vars()}
+            found.add(value.name)
+        elif isinstance(value, ir.Expr):
+            for part in value._kws.values():
+                _add_names(part, found)
+    else:
+        for part in vars(statement).values():
+            _add_names(part, found)
+    return found
+
+
+def _add_names(part: Any, found: set[str]) -> None:
+    """Add the variables of a part of a statement."""
+    if isinstance(part, ir.Var):
+        found.add(part.name)
+    elif isinstance(part, list | tuple):
+        for each in part:
+            _add_names(each, found)
 
 
 def rename_all(blocks: Blocks, instead: dict[str, Any]) -> None:
