@@ -90,14 +90,17 @@ def compile_formula(
     *,
     assume_numbers: bool = False,
     defers: bool = False,
+    late: frozenset[str] = frozenset(),
     adjoins: bool = False,
 ) -> Compiled:
     """Return the machine of a formula; with `adjoins`, its matches tell where they have gaps.
 
+    Conditions whose texts are `late` are decided on listing, as are all with `defers`.
+
     Raises NotUnaryError where a strategy below the top chooses among matches that conditions
     between events, or on computed events, decide on.
     """
-    plan = Plan(assume_numbers=assume_numbers, defers=defers)
+    plan = Plan(assume_numbers=assume_numbers, defers=defers, late=late)
     return _compiled(formula, type_of, plan, frozenset(), adjoins=adjoins)
 
 
@@ -401,7 +404,7 @@ class _Builder:
         for condition in conditions:
             about = f.condition_variables(condition)
             try:
-                if computed.intersection(about):
+                if computed.intersection(about) or condition.text in self.plan.late:
                     raise InexpressibleError(condition.text)
                 self._add(condition, bits, iterated, marker)
             except InexpressibleError:

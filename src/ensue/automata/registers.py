@@ -204,10 +204,12 @@ class Plan:
     """Take attributes of unknown type for numbers: to explain a query before there are events."""
     defers: bool = False
     """Hold nothing: there are values that no register can hold."""
+    late: frozenset[str] = frozenset()
+    """The texts of conditions that are deferred though registers might decide them."""
 
     def like(self) -> Plan:
         """Return a plan with no conditions yet."""
-        return Plan(assume_numbers=self.assume_numbers, defers=self.defers)
+        return Plan(assume_numbers=self.assume_numbers, defers=self.defers, late=self.late)
 
     def column(self, expression: Expression, domain: Domain) -> int:
         """Return the number of a column, a new one where it is new."""

@@ -20,14 +20,14 @@ from ensue.engine.execution import Execution, QueryInstance
 from ensue.engine.query import Query
 from ensue.engine.text_options import text_options
 from ensue.engine.unseen import Silence, silences
-from ensue.errors import BudgetError
+from ensue.errors import BudgetError, CeqlError
 from ensue.io.rejected import Rejected
 from ensue.logic.evaluate import Tally
 from ensue.logic.required import Requirement, requirement
 from ensue.operators.factory import open_operator
 from ensue.operators.operator import NOTHING
+from ensue.operators.widening import carry_over, deferred_by
 from ensue.options import ReadOptions
-from ensue.plan.columns import columns_kept
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from ensue.plan.result_schema import result_schema
@@ -56,6 +56,8 @@ class BoundInstance(QueryInstance):
     """No rows, but the columns that the query was bound to."""
     required: Requirement = field(kw_only=True)
     """What events must have for the query to find anything."""
+    late: frozenset[str] = field(kw_only=True)
+    """Conditions that are decided on listing because their attributes had no type at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ class Pipeline:
                 name: self._bind(name, query, read.batch) for name, query in self.queries.items()
             }
             reorder = self._new_reorder(instances)
+        else:
+            read, instances = self._retyped(read, reorder)
         if self.lenient:
             read = self._without_unsupported(read, reorder, instances)
         checked = reorder.check(read.batch, first_row)
@@ -143,14 +147,18 @@ class Pipeline:
         return PreparedPush(read, reorder, instances, checked)
 
     def _bind(
-        self, name: str, query: Query, columns: InputBatch, *, by_definition: bool = False
+        self,
+        name: str,
+        query: Query,
+        columns: InputBatch,
+        tally: Tally | None = None,
+        *,
+        by_definition: bool = False,
+        late: frozenset[str] = frozenset(),
     ) -> BoundInstance:
-        mode = self.mode
-        if by_definition:
-            mode = replace(mode, by_definition=True)
+        mode = replace(self.mode, by_definition=self.mode.by_definition or by_definition, late=late)
         bound = bind_to(query, columns, self.options)
-        self.conformer.kept |= columns_kept(bound, self.options)
-        tally = Tally()
+        tally = Tally() if tally is None else tally
         schema = result_schema(bound, query.fingerprint, mode.positions_only, mode.exact)
         return BoundInstance(
             replace(schema, query=name or query.name),
@@ -158,7 +166,61 @@ class Pipeline:
             tally,
             columns=columns.columns_only(),
             required=requirement(bound),
+            late=late,
         )
+
+    def _retyped(
+        self, read: ConformedInput, reorder: ReorderBuffer
+    ) -> tuple[ConformedInput, dict[str, BoundInstance]]:
+        """Bind the queries anew where columns get their first type, or integers become doubles.
+
+        Where something that is kept is no double, the columns keep their integers.
+        """
+        wide, learnt = self.conformer.widened(read), self.conformer.learnt(read)
+        if not wide and not learnt:
+            return read, self._bound
+        try:
+            if self.is_behind:
+                raise UnsupportedError("a query has not read all events, since a budget ran out")
+            kept, waiting = self.execution.store.view()(), reorder.waiting_rows
+            fields = pa.schema([(name, read.fields[name]) for name in wide]).empty_table()
+            for table in (kept.table, *(() if waiting is None else (waiting,))):
+                pa.concat_tables([table, fields], promote_options="permissive")
+            return read, {
+                name: self._rebound(name, instance, {*wide, *learnt}, read.fields, kept)
+                for name, instance in self._bound.items()
+            }
+        except pa.ArrowInvalid:
+            why = "integers beyond 2^53, which are no doubles, are still needed"
+        except UnsupportedError as error:
+            why = f"the query cannot go on with doubles ({error}); declare the column as double"
+        except CeqlError as error:
+            why = f"the query cannot be about doubles: {error.diagnostics[0].message}"
+        return self.conformer.narrowed(read, wide, why), self._bound
+
+    def _rebound(
+        self,
+        name: str,
+        instance: BoundInstance,
+        names: set[str],
+        fields: Mapping[str, pa.DataType],
+        kept: EventBatch,
+    ) -> BoundInstance:
+        """Bind a query to columns with other types, and let it go on from where it is."""
+        known = {each.name: each.type for each in instance.columns.table.schema}
+        schema = pa.schema([*(known | {each: fields[each] for each in names}).items()])
+        columns = replace(instance.columns, table=schema.empty_table())
+        new = self._bind(
+            name,
+            self.queries[name],
+            columns,
+            instance.tally,
+            by_definition=instance.operator.tag == "reference",
+            late=deferred_by(instance.operator),
+        )
+        carry_over(instance.operator, new.operator, kept)
+        new.schema = replace(new.schema, since=instance.schema.since)
+        return new
 
     def _new_reorder(self, instances: Mapping[str, BoundInstance]) -> ReorderBuffer:
         one = next(iter(instances.values()))
@@ -204,6 +266,10 @@ class Pipeline:
             self.reorder = prepared.reorder
             for name, instance in prepared.instances.items():
                 self._start(name, instance)
+        elif prepared.instances is not self._bound:
+            for name, instance in prepared.instances.items():
+                self._bound[name] = instance
+                self.execution.add(name, instance)
         reorder = self.reorder
         self.conformer.keep(prepared.input)
         if reorder.waits or checked.batch.streams is not None:
@@ -303,6 +369,7 @@ class Pipeline:
         for number, instance in enumerate(self._bound.values()):
             saved[f"{number}/columns"] = instance.columns.table
             saved[f"{number}/closed"] = instance.columns.closed
+            saved[f"{number}/late"] = tuple(sorted(instance.late))
         return saved | self.execution.save()
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -317,7 +384,9 @@ class Pipeline:
             columns = InputBatch(saved[f"{number}/columns"], closed, types, None)
             # What was evaluated by definition goes on so, though an automaton may do it by now.
             tag = _TAGS_OF_CLASSES.get(saved[f"{number}/way"], saved[f"{number}/way"])
-            instance = self._bind(name, query, columns, by_definition=tag == "reference")
+            late = frozenset(saved.get(f"{number}/late", ()))
+            by_definition = tag == "reference"
+            instance = self._bind(name, query, columns, by_definition=by_definition, late=late)
             if instance.operator.tag != tag:
                 raise ValueError("it was evaluated by an operator that there is no longer")
             self._bound[name] = instance

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ensue.analysis.bound import BoundQuery
-from ensue.analysis.conditions import AllOf, AnyOf, Condition, Each, Relation, SameKey, Trend
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import EventType, Expression, paths_of, subexpressions
 from ensue.automata.build import AtStart, Predicate, TypeTest
 from ensue.logic import formula as f
@@ -108,36 +107,3 @@ def _aggregated(plan: PhysicalPlan) -> Iterator[Path]:
 
 def _asks_type(expression: Expression) -> bool:
     return any(isinstance(each, EventType) for each in subexpressions(expression))
-
-
-def columns_kept(bound: BoundQuery, options: ReadOptions) -> frozenset[str]:
-    """Name the columns whose values are kept by their type: in registers, totals and the order."""
-    names = {path[0] for path in _kept_paths(bound)}
-    names |= {each.partition(".")[0] for each in (options.time, options.tiebreak) if each}
-    return frozenset(names)
-
-
-def _kept_paths(bound: BoundQuery) -> Iterator[Path]:
-    if bound.clock.column is not None:
-        yield bound.clock.column
-    for condition in bound.conditions.values():
-        yield from _between_events(condition)
-    if bound.totals is not None:
-        for column in bound.totals.columns:
-            if column.path is not None:
-                yield column.path
-
-
-def _between_events(condition: Condition) -> Iterator[Path]:
-    """Return the paths that conditions between events compare."""
-    match condition:
-        case AllOf(conditions=parts) | AnyOf(conditions=parts):
-            for part in parts:
-                yield from _between_events(part)
-        case Relation(predicate=predicate):
-            yield from paths_of(predicate)
-        case Trend(path=path):
-            yield path
-        case SameKey(keys=keys):
-            for _, path in keys:
-                yield path

@@ -17,6 +17,8 @@ class ExecutionMode:
     """Evaluate by the definition of the semantics, not by an automaton."""
     defers: bool = False
     """Decide conditions as matches are listed: for values that no register can hold."""
+    late: frozenset[str] = frozenset()
+    """The texts of conditions that are decided so though registers might hold their values."""
     compact_always: bool = False
     """Compact the match graph after every step: for tests."""
     warns: bool = True

@@ -100,6 +100,7 @@ def make_plan(
             attribute_types(bound),
             assume_numbers=assume_numbers,
             defers=mode.defers,
+            late=mode.late,
             adjoins=asks_neighbours(operators),
         )
     except NotUnaryError as error:

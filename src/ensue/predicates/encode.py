@@ -94,6 +94,15 @@ def _whole(vector: Numbers) -> np.ndarray:
     return numbers
 
 
+def as_doubles(held: np.ndarray) -> np.ndarray:
+    """Write integers that registers hold as doubles are written; NULL and nothing stay as such."""
+    values = held > NULL
+    doubles: np.ndarray = np.where(
+        values, _sortable(Numbers(np.where(values, held, 0), None)), held
+    )
+    return doubles
+
+
 def _sortable(vector: Numbers) -> np.ndarray:
     """Write doubles as whole numbers of the same order; -0.0 is 0.0."""
     values = vector.values

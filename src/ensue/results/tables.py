@@ -149,7 +149,14 @@ def _computed(piece: ResultChunk, found: MatchColumns) -> Iterator[Column]:
                     made = columns[name][column]
                 yield Column("computed", column, partial(_same, made))
         elif columns is None:
-            kinds = [(column, arrow_type(kind)) for column, kind in types.items()]
+            kinds = [
+                # Attributes that have had no value yet have no type.
+                (
+                    column,
+                    arrow_type(kind) or pa.array(each[column] for r in rows for each in r).type,
+                )
+                for column, kind in types.items()
+            ]
             made = pa.array(rows, pa.list_(pa.struct(kinds)))
             yield Column("computed", name, partial(_same, made))
         else:

@@ -427,7 +427,7 @@ class TotalsAccumulator:
             keys = np.concatenate([self.keys, keys])
             ended = np.concatenate([self.ended, ended])
             attributes = {
-                name: pa.chunked_array([*_chunks(self.attributes[name]), *_chunks(column)])
+                name: _one_after_other(self.attributes[name], column)
                 for name, column in attributes.items()
             }
             weights = Weights(
@@ -490,5 +490,7 @@ def _joined_weights(many: list[Weights]) -> Weights | None:
     return Weights(*(np.concatenate(each) for each in zip(*many, strict=True)))
 
 
-def _chunks(column: Any) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+def _one_after_other(before: Any, column: Any) -> pa.ChunkedArray:
+    """Put columns together; the integers of one become doubles where the other has doubles."""
+    tables = [pa.table({"": each}) for each in (before, column)]
+    return pa.concat_tables(tables, promote_options="permissive").column(0)

@@ -13,16 +13,24 @@ from ensue.io.places import show
 
 
 def widens(held: pa.DataType, found: pa.DataType) -> bool:
-    """Tell whether integers, or lists of them, have become doubles."""
+    """Tell whether integers, in lists and records too, have become doubles."""
     if pa.types.is_list(held) and pa.types.is_list(found):
-        held, found = held.value_type, found.value_type
+        return widens(held.value_type, found.value_type)
+    if pa.types.is_struct(held) and pa.types.is_struct(found):
+        known = {field.name: field.type for field in held}
+        return any(each.name in known and widens(known[each.name], each.type) for each in found)
     return (kind_of_type(held), kind_of_type(found)) == ("int", "double")
 
 
 def wider_type(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:
-    """Return the type of a column from now on: structs may get new fields, lists their items."""
+    """Return the type of a column from now on.
+
+    Structs may get new fields, lists their items, and integers become doubles.
+    """
     if held is None or pa.types.is_null(held):
         return found
+    if (kind_of_type(held), kind_of_type(found)) == ("int", "double"):
+        return pa.float64()
     if pa.types.is_list(held) and pa.types.is_list(found):
         return pa.list_(wider_type(held.value_type, found.value_type))
     if not pa.types.is_struct(held) or not pa.types.is_struct(found):
@@ -34,11 +42,17 @@ def wider_type(held: pa.DataType | None, found: pa.DataType) -> pa.DataType:
 
 
 def converted(
-    column: pa.ChunkedArray, held: pa.DataType, name: str, bad: dict[int, str], *, stop: bool
+    column: pa.ChunkedArray,
+    held: pa.DataType,
+    name: str,
+    bad: dict[int, str],
+    *,
+    stop: bool,
+    hint: str = "",
 ) -> pa.ChunkedArray:
-    """Convert a column to the type it has had, where nothing is lost."""
+    """Convert a column to the type it has had, where nothing is lost; `hint` says what to do."""
     if pa.types.is_struct(held) and pa.types.is_struct(column.type):
-        return _converted_struct(column, held, name, bad, stop=stop)
+        return _converted_struct(column, held, name, bad, stop=stop, hint=hint)
     if pa.types.is_list(held) and pa.types.is_null(held.value_type):
         return column if pa.types.is_list(column.type) else column.cast(held)
     kinds = kind_of_type(column.type), kind_of_type(held)
@@ -47,7 +61,7 @@ def converted(
             return as_held(column, held)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
-    return _converted_rows(column, held, name, kinds, bad, stop=stop)
+    return _converted_rows(column, held, name, kinds, bad, stop=stop, hint=hint)
 
 
 _LOSSLESS = {("int", "double"), ("int", "decimal"), ("double", "int"), ("decimal", "double")}
@@ -74,6 +88,7 @@ def _converted_rows(
     bad: dict[int, str],
     *,
     stop: bool,
+    hint: str,
 ) -> pa.ChunkedArray:
     """Convert value by value, and say which ones do not fit."""
     values: list[Any] = []
@@ -88,7 +103,8 @@ def _converted_rows(
                 types = _described(column.type), _described(held)
                 reason = (
                     f"row {row}, column {show(name)}: {show(value)} is of type {types[0]}, but "
-                    f"the column is of type {types[1]} since the first events; {advice(kinds)}"
+                    f"the column is of type {types[1]} since the first events; "
+                    f"{hint or advice(kinds)}"
                 )
                 if stop:
                     raise EventError(reason) from None
@@ -103,7 +119,13 @@ def _described(arrow: pa.DataType) -> str:
 
 
 def _converted_struct(
-    column: pa.ChunkedArray, held: pa.DataType, name: str, bad: dict[int, str], *, stop: bool
+    column: pa.ChunkedArray,
+    held: pa.DataType,
+    name: str,
+    bad: dict[int, str],
+    *,
+    stop: bool,
+    hint: str,
 ) -> pa.ChunkedArray:
     fields = {field.name: field.type for field in held}
     arrays: dict[str, pa.Array] = {}
@@ -111,7 +133,7 @@ def _converted_struct(
         inner = pc.struct_field(column, each.name)
         known = fields.get(each.name)
         if known is not None and known != each.type and not pa.types.is_null(known):
-            inner = converted(inner, known, f"{name}.{each.name}", bad, stop=stop)
+            inner = converted(inner, known, f"{name}.{each.name}", bad, stop=stop, hint=hint)
         arrays[each.name] = inner.combine_chunks()
     mask = column.is_null().combine_chunks()
     return pa.chunked_array(

@@ -7,7 +7,7 @@ where nothing is lost, and are an error that names column and row where somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 
 import numpy as np
@@ -70,11 +70,18 @@ class Conformer:
     """The columns of the last batch, where nothing had to be done about them."""
     text: TextOptions | None = None
     """How events without types of their own are read; None: by the declared types alone."""
-    kept: frozenset[str] = frozenset()
-    """Columns whose values are kept by their type, in registers and totals. Integers in the others
-    become doubles when the first double comes."""
     _rows: UsualRows | None = None
     _rows_of: Fields | None = None
+
+    @property
+    def _fixed(self) -> set[str]:
+        """Columns that keep their types: those with times, and those that are declared.
+
+        Integers in the others become doubles when the first double comes.
+        """
+        every = (self.declared.common, *(self.declared.events or {}).values())
+        times = {name.partition(".")[0] for name in self._text.times}
+        return times | {path[0] for attributes in every for path in attributes}
 
     @property
     def _text(self) -> TextOptions:
@@ -138,7 +145,40 @@ class Conformer:
 
     def keep(self, read: ConformedInput) -> None:
         """Remember the types of the columns of a push that was applied."""
+        if read.fields is not self.fields:
+            self._same = pa.schema([])
         self.fields = read.fields
+
+    def widened(self, read: ConformedInput) -> list[str]:
+        """Name the columns whose integers become doubles with a push."""
+        known = [(name, held) for name, held in self.fields.items() if held != read.fields[name]]
+        return [name for name, held in known if widens(held, read.fields[name])]
+
+    def learnt(self, read: ConformedInput) -> list[str]:
+        """Name the columns that matter and get their first type with a push."""
+        return [
+            name
+            for name, kind in read.fields.items()
+            if not pa.types.is_null(kind)
+            and pa.types.is_null(self.fields.get(name, pa.null()))
+            and self._text.is_used(name)
+        ]
+
+    def narrowed(self, read: ConformedInput, names: Sequence[str], hint: str) -> ConformedInput:
+        """Let columns keep their integers: doubles that are none cannot be taken."""
+        table, fields = read.batch.table, dict(read.fields)
+        bad: dict[int, str] = {}
+        for name in names:
+            fields[name] = self.fields[name]
+            at = table.column_names.index(name)
+            stop = not self.lenient
+            array = converted(table.column(at), fields[name], name, bad, stop=stop, hint=hint)
+            table = table.set_column(at, name, array)
+        rejected = tuple(read.batch.rejected(row, reason) for row, reason in sorted(bad.items()))
+        batch = replace(read.batch, table=table)
+        if bad:
+            batch = batch.take(np.setdiff1d(np.arange(table.num_rows), list(bad)))
+        return ConformedInput(batch, fields, read.rejected + rejected)
 
     def _streams(self, events: object) -> Mapping[str, object] | None:
         """Tell {stream: events} from a single event that is a dict."""
@@ -225,15 +265,17 @@ class Conformer:
         fields = dict(known)
         arrays: list[pa.ChunkedArray] = []
         bad: dict[int, str] = {}
+        stop = not self.lenient
         for column in table.schema:
             array = table.column(column.name)
             held = fields.get(column.name)
             if held is not None and not pa.types.is_null(held) and held != column.type:
                 kinds = kind_of_type(held), kind_of_type(column.type)
-                if widens(held, column.type) and column.name not in self.kept:
-                    held = column.type
+                if widens(held, column.type) and column.name not in self._fixed:
+                    wide = wider_type(held, column.type)
+                    array = converted(array, wide, column.name, bad, stop=stop)
                 elif self._text.is_used(column.name) or not {"list", "record"} & set(kinds):
-                    array = converted(array, held, column.name, bad, stop=not self.lenient)
+                    array = converted(array, held, column.name, bad, stop=stop)
                 else:
                     array = converted(array, held, column.name, {}, stop=False)
             fields[column.name] = wider_type(held, array.type)

@@ -86,6 +86,12 @@ class ReorderBuffer:
         return None if reached == LEAST else reached - self._bound
 
     @property
+    def waiting_rows(self) -> pa.Table | None:
+        """The events that wait, if any."""
+        arrived = self._waiting.everything()
+        return None if arrived is None else arrived.batch.table
+
+    @property
     def waiting(self) -> int:
         """How many events wait."""
         return len(self._waiting)
