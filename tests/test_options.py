@@ -65,11 +65,11 @@ def test_options_are_keyword_only() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"time_unit": "h"}, "time_unit must be 's', 'ms', 'us' or 'ns', not 'h'"),
+        ({"time_unit": "h"}, "time_unit= must be 's', 'ms', 'us' or 'ns', not 'h'"),
         ({"lateness": "soon"}, "lateness='soon' is not a duration; write '10 seconds'"),
-        ({"output": "all"}, "output must be 'bindings' or 'positions', not 'all'"),
-        ({"max_states": -1}, "max_states must be a number from 0 on, not -1"),
-        ({"max_bytes": True}, "max_bytes must be a number from 0 on, not True"),
+        ({"output": "all"}, "output= must be 'bindings' or 'positions', not 'all'"),
+        ({"max_states": -1}, "max_states= must be a number from 0 on, not -1"),
+        ({"max_bytes": True}, "max_bytes= must be a number from 0 on, not True"),
     ],
 )
 def test_wrong_value_is_an_error_before_any_event(wrong: dict[str, Any], message: str) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
 
+from ensue.messages import Spelling, spelled
+
 
 class Span(NamedTuple):
     """A half-open range of character offsets in a query's text."""
@@ -96,7 +98,9 @@ _COLOURS = {
 }
 
 
-def render(diagnostic: Diagnostic, source: Source, *, colour: bool = False) -> str:
+def render(
+    diagnostic: Diagnostic, source: Source, *, colour: bool = False, spelling: Spelling = str
+) -> str:
     """Draw a diagnostic: what, where, the line of text, a caret under the place, the way out."""
     paint = _COLOURS if colour else _PLAIN
     line, column = source.place(min(diagnostic.span.start, len(source.text)))
@@ -109,14 +113,15 @@ def render(diagnostic: Diagnostic, source: Source, *, colour: bool = False) -> s
     tone = paint["yellow"] if diagnostic.is_warning else paint["red"]
     word = "warning" if diagnostic.is_warning else "error"
     blue, reset = paint["blue"], paint["reset"]
+    message = spelled(diagnostic.message, spelling)
     lines = [
-        f"{tone}{word}[{diagnostic.code}]{reset}{paint['bold']}: {diagnostic.message}{reset}",
+        f"{tone}{word}[{diagnostic.code}]{reset}{paint['bold']}: {message}{reset}",
         f"{gutter} {blue}-->{reset} {source.name}:{line}:{column}",
         f"{blue}{line} |{reset} {text}",
         f"{blue}{gutter} |{reset} {before}{tone}{carets}{reset}",
     ]
     if diagnostic.hint:
-        lines.append(f"{blue}{gutter} ={reset} {diagnostic.hint}")
+        lines.append(f"{blue}{gutter} ={reset} {spelled(diagnostic.hint, spelling)}")
     return "\n".join(lines)
 
 
@@ -180,10 +185,11 @@ class CeqlError(EnsueError, ValueError):
     def __reduce__(self) -> tuple[type[CeqlError], tuple[tuple[Diagnostic, ...], Source]]:
         return type(self), (self.diagnostics, self.source)
 
-    def render(self, *, colour: bool = False) -> str:
-        """Draw all diagnostics, the first one first."""
-        parts = [render(each, self.source, colour=colour) for each in self.diagnostics]
-        return "\n\n".join(parts)
+    def render(self, *, colour: bool = False, spelling: Spelling = str) -> str:
+        """Draw all diagnostics, the first one first, with options in this spelling."""
+        return "\n\n".join(
+            render(each, self.source, colour=colour, spelling=spelling) for each in self.diagnostics
+        )
 
     @property
     def code(self) -> str:

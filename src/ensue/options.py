@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, cast, 
 
 from ensue.analysis.context import nearest
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS
+from ensue.messages import Message, Option
 
 # Aliases
 
@@ -103,22 +104,32 @@ class ReadOptions:
         for name in ("type", "time", "tiebreak"):
             value = getattr(self, name)
             if not isinstance(value, str) and (value is not None or name == "type"):
-                raise TypeError(f"{name}= is the name of a column, not {value!r}")
+                raise TypeError(Message(Option(name), f" is the name of a column, not {value!r}"))
         if self.time_unit is not None and self.time_unit not in TIME_UNITS:
-            raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}")
+            raise ValueError(
+                Message(
+                    Option("time_unit"), f" must be 's', 'ms', 'us' or 'ns', not {self.time_unit!r}"
+                )
+            )
         if self.lateness is not None and not isinstance(self.lateness, int):
             duration(self.lateness)
         least: Any = timedelta() if isinstance(self.lateness, timedelta) else 0
         if isinstance(self.lateness, int | timedelta) and self.lateness < least:
-            raise ValueError(f"lateness={self.lateness} is negative; no event is that late")
+            raise ValueError(
+                Message(Option("lateness", self.lateness), " is negative; no event is that late")
+            )
         nulls: object = self.nulls
         if not isinstance(nulls, tuple | list) or not all(isinstance(each, str) for each in nulls):
-            raise ValueError(f"nulls must be texts, such as ['ERR', 'n/a'], not {nulls!r}")
+            raise ValueError(
+                Message(Option("nulls"), f" must be texts, such as ['ERR', 'n/a'], not {nulls!r}")
+            )
         object.__setattr__(self, "nulls", tuple(nulls))
         if self.delimiter is not None and (
             len(self.delimiter.encode()) != 1 or self.delimiter in '"\r\n'
         ):
-            raise ValueError(f"delimiter must be one character, not {self.delimiter!r}")
+            raise ValueError(
+                Message(Option("delimiter"), f" must be one character, not {self.delimiter!r}")
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +148,8 @@ class ResultOptions:
 
     def __post_init__(self) -> None:
         if self.output not in get_args(Output):
-            raise ValueError(f"output must be 'bindings' or 'positions', not {self.output!r}")
+            must = f" must be 'bindings' or 'positions', not {self.output!r}"
+            raise ValueError(Message(Option("output"), must))
 
     @property
     def positions_only(self) -> bool:
@@ -168,7 +180,11 @@ class Limits:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ValueError(f"max_{each.name} must be a number from 0 on, not {value!r}")
+                raise ValueError(
+                    Message(
+                        Option(f"max_{each.name}"), f" must be a number from 0 on, not {value!r}"
+                    )
+                )
 
 
 DEFAULT_LIMITS = Limits()
@@ -178,7 +194,9 @@ def refuse_text_options(options: ReadOptions) -> None:
     """Stop where files are read by Spark, which has options of its own for them."""
     for name in ("time_format", "nulls", "delimiter"):
         if getattr(options, name):
-            raise ValueError(f"{name}= is for files that Ensue reads; tell Spark's reader")
+            raise ValueError(
+                Message(Option(name), " is for files that Ensue reads; tell Spark's reader")
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +211,9 @@ class ErrorOptions:
 
     def __post_init__(self) -> None:
         if self.on_error not in get_args(OnError):
-            raise ValueError(f"on_error must be 'raise' or 'collect', not {self.on_error!r}")
+            raise ValueError(
+                Message(Option("on_error"), f" must be 'raise' or 'collect', not {self.on_error!r}")
+            )
 
 
 # The same as keyword arguments
@@ -308,8 +328,8 @@ def takes(*groups: Group) -> Callable[[_Function], _Function]:
             for name in arguments:
                 if name not in known:
                     near = nearest(name, known)
-                    hint = f"; did you mean {near}=?" if near else ""
-                    raise TypeError(f"{function.__name__}() has no option {name}={hint}")
+                    hint = f"; did you mean {Option(near)}?" if near else ""
+                    raise TypeError(f"{function.__name__}() has no option {Option(name)}{hint}")
             return function(*args, **arguments)
 
         checked.__doc__ = _with_options(function.__doc__ or "", groups)
@@ -361,4 +381,6 @@ def duration(lateness: str | timedelta) -> int:
         singular = _SHORT.get(unit, unit.upper().removesuffix("S"))
         if singular in NANOSECONDS:
             return int(float(found[1]) * NANOSECONDS[singular])
-    raise ValueError(f"lateness={lateness!r} is not a duration; write '10 seconds' or '500 ms'")
+    raise ValueError(
+        Message(Option("lateness", lateness), " is not a duration; write '10 seconds' or '500 ms'")
+    )

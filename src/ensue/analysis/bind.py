@@ -17,6 +17,7 @@ from ensue.analysis.types import TYPE_NAMES, Type, joined
 from ensue.analysis.variables import Variable
 from ensue.errors import Fix, Source, Span, ceql_error
 from ensue.language import tree
+from ensue.messages import Message, Option
 
 
 def bind(
@@ -182,7 +183,7 @@ def _length(duration: tree.Duration, context: Context) -> Window | None:
             "E423",
             duration.span,
             "a duration needs a time column",
-            "name it after the duration, WITHIN 10 MINUTES [ts], or pass time=",
+            Message("name it after the duration, WITHIN 10 MINUTES [ts], or pass ", Option("time")),
         )
         return None
     kind = context.schema.type_of(clock.column, None)
@@ -193,7 +194,11 @@ def _length(duration: tree.Duration, context: Context) -> Window | None:
             "E320",
             duration.span,
             f"the time column '{'.'.join(clock.column)}' has integers of an unknown unit",
-            "say time_unit= 's', 'ms', 'us' or 'ns', or write WITHIN n [attr] in its own unit",
+            Message(
+                "set ",
+                Option("time_unit"),
+                " to 's', 'ms', 'us' or 'ns', or write WITHIN n [attr] in its own unit",
+            ),
         )
         return None
     return Window("units", constant.value // clock.nanoseconds)

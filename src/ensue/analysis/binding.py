@@ -26,6 +26,7 @@ from ensue.analysis.variables import Variable
 from ensue.errors import Fix, Span
 from ensue.language import tree
 from ensue.language.printer import format_expression
+from ensue.messages import Message, Option
 
 
 def report_list(kind: Type | None, span: Span, context: Context) -> None:
@@ -397,7 +398,7 @@ class Binder:
         if unit is None or paths != {clock.column} or not isinstance(duration, Constant):
             column = ".".join(clock.column) if clock.column else None
             hint = (
-                f"'{column}' is the time column: say time_unit= for its unit"
+                Message(f"'{column}' is the time column: say its unit with ", Option("time_unit"))
                 if paths == {clock.column}
                 else "a duration goes with timestamps and with the time column"
             )
@@ -587,8 +588,11 @@ def _quoting_hint(
         if re.match(r"0\d", node.value):
             name = f"'{'.'.join(other.path)}'" if isinstance(other, Attribute) else "the column"
             return (
-                f"numbers have no leading zeros; where {name} holds codes such as "
-                f"'{node.value}', have it read as strings: declare it as string in schema=",
+                Message(
+                    f"numbers have no leading zeros; where {name} holds codes such as "
+                    f"'{node.value}', have it read as strings: declare it as string in ",
+                    Option("schema"),
+                ),
                 None,
             )
         return f"did you mean the number {node.value}?", Fix(node.span, node.value.strip())

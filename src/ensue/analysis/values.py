@@ -13,6 +13,7 @@ from ensue.analysis.expressions import UNKNOWN, Constant, Value
 from ensue.analysis.types import NANOSECONDS, Type
 from ensue.errors import Fix
 from ensue.language import tree
+from ensue.messages import Message, Parameter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64 = 2**63
@@ -98,7 +99,7 @@ def bind_list(node: tree.Parameter, context: Context) -> list[Constant]:
             "E303",
             node.span,
             f"the parameter ${node.name} after IN must be a list, not {value!r}",
-            f"give params={{'{node.name}': [{value!r}]}}",
+            Message("give ", Parameter(node.name, [value])),
         )
         return [UNKNOWN]
     if hasattr(value, "to_pylist"):
@@ -124,7 +125,7 @@ def _given(node: tree.Parameter, context: Context) -> object:
     if node.name in context.parameters:
         return context.parameters[node.name]
     known = list(context.parameters)
-    hint = f"pass params={{'{node.name}': …}}"
+    hint = Message("pass ", Parameter(node.name))
     message = f"the parameter ${node.name} is not given"
     near = [f"${each}" for each in known]
     context.report("E203", node.span, message, hint)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ensue.automata.build import Compiled
 from ensue.automata.machine import Holds, Moves, State
 from ensue.errors import BudgetError
+from ensue.messages import Message, Option
 
 START = 0
 """The state of a run that starts at the event at hand."""
@@ -98,9 +99,13 @@ class Determined:
             number = len(self.contents)
             if number > self.most_states:
                 raise BudgetError(
-                    f"the pattern needs more than {self.most_states:,} deterministic states; "
-                    "fewer half-selective filters, a smaller {n,m} or a PARTITION BY make it "
-                    "smaller, and max_states= raises the budget"
+                    Message(
+                        f"the pattern needs more than {self.most_states:,} deterministic states; "
+                        "fewer half-selective filters, a smaller {n,m} or a PARTITION BY make it "
+                        "smaller, and ",
+                        Option("max_states"),
+                        " raises the budget",
+                    )
                 )
             self._numbers[content] = number
             self.contents.append(content)

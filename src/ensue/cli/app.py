@@ -16,10 +16,9 @@ from ensue.cli.demo import demo
 from ensue.cli.explain import explain
 from ensue.cli.generate import generate
 from ensue.cli.run import run
-from ensue.cli.terminal import remark, say, silence_output
+from ensue.cli.terminal import remark, say, sentence_of, silence_output
 from ensue.cli.test import run_tests
 from ensue.cli.warm import warm
-from ensue.cli.wording import as_options
 
 app = typer.Typer(
     name="ensue",
@@ -70,7 +69,8 @@ def _show_warning(
 ) -> None:
     """Show our own warnings as a sentence, without the place in Python code that they come from."""
     if category.__module__ == "ensue.errors":
-        remark(f"warning: {as_options(str(message))}")
+        text = message if isinstance(message, str) else sentence_of(message)
+        remark(f"warning: {text}")
     else:
         otherwise(message, category, *place, **more)
 

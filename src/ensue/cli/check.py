@@ -11,6 +11,7 @@ from ensue.cli.terminal import (
     BAD_INPUT,
     UsageError,
     count,
+    drawn,
     exit_codes,
     is_coloured,
     output,
@@ -54,7 +55,6 @@ def check(
     """
     with exit_codes():
         from ensue.cli.inputs import query_files
-        from ensue.errors import render
         from ensue.rules.files import RuleError
 
         known = None if schema is None else _schema(schema)
@@ -69,7 +69,7 @@ def check(
                 errors += 1
                 continue
             for diagnostic in found:
-                say(render(diagnostic, source, colour=colour) + "\n")
+                say(drawn(diagnostic, source, colour=colour) + "\n")
                 warnings += diagnostic.is_warning
                 errors += not diagnostic.is_warning
         say(f"{count(len(files), 'file')}: {count(errors, 'error')}, {count(warnings, 'warning')}")

@@ -23,6 +23,7 @@ from ensue.io.files import COMPRESSED
 from ensue.io.follow import Wait
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
+from ensue.messages import Message, Option
 from ensue.options import ReadOptions, with_settings
 from ensue.plan.columns import columns_read
 from ensue.plan.mode import ExecutionMode
@@ -107,7 +108,9 @@ class Events:
             return Needs(None, None)
         bound = bind_to(query, loaded, options)
         if len(self._readers) > 1 and bound.clock.column is None:
-            raise EventError("merging several streams needs a time column: pass time=")
+            raise EventError(
+                Message("merging several streams needs a time column: pass ", Option("time"))
+            )
         if options.tiebreak is not None and loaded.closed:
             path_of(options.tiebreak, loaded.table, "tiebreak")
         schema = result_schema(bound, query.fingerprint, positions_only) if shown else None

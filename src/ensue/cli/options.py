@@ -9,7 +9,9 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from ensue.cli.flags import as_flag, flag
 from ensue.cli.terminal import UsageError
+from ensue.messages import message_of, spelled
 from ensue.options import Group, Limits, ReadOptions, ResultOptions, argument_name, chosen
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
@@ -61,12 +63,7 @@ def _annotation(name: str, each: Field[Any], kind: object) -> object:
 
 def _flags(name: str) -> tuple[str, ...]:
     """Return all spellings of an option."""
-    return (_flag(name), "--type-from") if name == "type" else (_flag(name),)
-
-
-def _flag(name: str) -> str:
-    """Return how an option is given; one that is repeated is in the singular."""
-    return "--null" if name == "nulls" else f"--{name.replace('_', '-')}"
+    return (flag(name), "--type-from") if name == "type" else (flag(name),)
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,15 +79,5 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         try:
             chosen(group, given)
         except ValueError as error:
-            raise UsageError(_in_words_of_options(str(error), group)) from error
+            raise UsageError(spelled(message_of(error), as_flag)) from error
     return given
-
-
-def _in_words_of_options(message: str, group: Group) -> str:
-    """Let a message begin with the option as it was given."""
-    for each in fields(group):
-        name = argument_name(group, each)
-        if message.startswith(name):
-            rest = message.removeprefix(name).removeprefix("=").lstrip()
-            return f"{_flag(name)} {rest}"
-    return message

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+from ensue.cli.flags import as_flag
 from ensue.cli.terminal import count, remark
 from ensue.io.columns import Locate
 from ensue.io.rejected import Rejected
+from ensue.messages import spelled
 
 _SHOWN = 5
 """So many of them are shown at the end."""
@@ -29,7 +31,7 @@ class RejectedEvents:
     def write(self, rejected: Iterable[Rejected]) -> None:
         """Keep events, and hand them to the system at once."""
         for each in rejected:
-            told = {"file": each.file, "line": each.line, "reason": each.reason}
+            told = {"file": each.file, "line": each.line, "reason": _reason(each)}
             told |= {"text" if isinstance(each.event, str) else "event": each.event}
             self._stream.write(f"{_encode(told)}\n".encode())
             self.count += 1
@@ -59,8 +61,12 @@ def _sentence(rejected: Rejected) -> str:
     place = rejected.file or ""
     if rejected.line is not None:
         place += f", line {rejected.line}"
-    reason = rejected.reason
+    reason = _reason(rejected)
     return reason if not place or reason.startswith(place) else f"{place}: {reason}"
+
+
+def _reason(rejected: Rejected) -> str:
+    return spelled(rejected.reason, as_flag)
 
 
 def located(rejected: Iterable[Rejected], locate: Locate | None) -> Iterator[Rejected]:

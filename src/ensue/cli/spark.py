@@ -8,8 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ensue.cli.flags import as_flag
 from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
-from ensue.cli.wording import as_options
+from ensue.messages import spelled
 from ensue.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def execute(
     if not number:
         read = {each.name for each in fields(ReadOptions)}
         for sentence in unseen(events, asked, **{n: options[n] for n in options if n in read}):
-            remark(f"warning: {as_options(sentence)}")
+            remark(f"warning: {spelled(sentence, as_flag)}")
     remark(
         f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
     )

@@ -12,15 +12,15 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import NoReturn, TextIO
 
 import typer
 from rich.console import Console
 
 from ensue.analysis.context import count as count
-from ensue.cli.wording import as_options
+from ensue.cli.flags import as_flag
 from ensue.errors import CeqlError, Diagnostic, EnsueError, Source, render
+from ensue.messages import message_of, spelled
 
 BAD_INPUT = 1
 BAD_USAGE = 2
@@ -69,8 +69,17 @@ def remark(text: str) -> None:
 def show(diagnostics: Iterable[Diagnostic], source: Source) -> None:
     """Draw errors and warnings of a query on standard error, in colour where there is any."""
     colour = is_coloured(remarks())
-    told = [replace(each, hint=each.hint and as_options(each.hint)) for each in diagnostics]
-    remark("\n\n".join(render(each, source, colour=colour) for each in told))
+    remark("\n\n".join(drawn(each, source, colour=colour) for each in diagnostics))
+
+
+def drawn(diagnostic: Diagnostic, source: Source, *, colour: bool) -> str:
+    """Draw an error or a warning of a query, with options as the command line spells them."""
+    return render(diagnostic, source, colour=colour, spelling=as_flag)
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return what an error or a warning says, with options as the command line spells them."""
+    return spelled(message_of(error), as_flag)
 
 
 @contextmanager
@@ -90,7 +99,7 @@ def exit_codes() -> Iterator[None]:
         show(error.diagnostics, error.source)
         raise typer.Exit(BAD_INPUT) from None
     except EnsueError as error:
-        _fail(as_options(str(error)), BAD_INPUT)
+        _fail(sentence_of(error), BAD_INPUT)
     except OSError as error:
         _fail(_sentence(error), BAD_INPUT)
 

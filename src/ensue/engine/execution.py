@@ -18,6 +18,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.engine.unseen import Occurrences
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.messages import Message, message_of
 from ensue.operators.match import MatchOperator, Sharing
 from ensue.operators.operator import NOTHING, Operator, OperatorOutput, StoppedError
 from ensue.operators.reference import ReferenceOperator
@@ -130,7 +131,9 @@ class Execution:
             return instance.operator.push(batch)
         except StoppedError as stopped:
             instance.behind = stopped.position
-            self.stopped = BudgetError(f"query '{name}': {stopped}" if name else str(stopped))
+            self.stopped = BudgetError(
+                Message(f"query '{name}': " if name else "", message_of(stopped))
+            )
             return stopped.outcome
 
     @property

@@ -22,6 +22,7 @@ from ensue.engine.query import Query, compile
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
+from ensue.messages import Message, Option
 from ensue.options import OnError, ReadOptions, with_settings
 from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError
@@ -168,8 +169,11 @@ class Sessions:
                 found |= self._matched(pipeline, each, caught, chunks, before)
         except UnsupportedError as error:
             raise EventError(
-                f"a condition compares values that a stream cannot keep ({error}); "
-                "on_error='collect' keeps such events apart"
+                Message(
+                    f"a condition compares values that a stream cannot keep ({error}); ",
+                    Option("on_error", "collect"),
+                    " keeps such events apart",
+                )
             ) from error
         self._note(prepared)
         return self._whole(found)
@@ -186,7 +190,11 @@ class Sessions:
         for pipeline in self._pipelines.values():
             if pipeline.reorder is not None and pipeline.reorder.time_path is None:
                 raise EventError(
-                    "advance() needs a time column: pass time= when opening the session"
+                    Message(
+                        "advance() needs a time column: pass ",
+                        Option("time"),
+                        " when opening the session",
+                    )
                 )
 
         def advance(pipeline: Pipeline, reorder: ReorderBuffer) -> ResultChunks:

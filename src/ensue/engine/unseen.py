@@ -29,6 +29,7 @@ from ensue.logic.required import (
     leaves,
     unmet,
 )
+from ensue.messages import Message, Option
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.vectors import Strings, path_column
 
@@ -298,7 +299,7 @@ def sentences(found: Iterable[Silence]) -> list[str]:
         named = [f"'{name}'" for name in names if name]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         who = f"{'query' if len(named) == 1 else 'queries'} {', '.join(named[:_MOST_NAMED])}{more}"
-        said.append(f"{sentence} ({who})" if named else sentence)
+        said.append(Message(sentence, f" ({who})") if named else sentence)
     left = len(by_sentence) - _MOST_WARNINGS
     if left > 0:
         said.append(f"{left} more types, attributes or values occur in no event")
@@ -317,7 +318,8 @@ def _sentence(leaf: Leaf, seen: Occurrences, columns: Collection[str], type_colu
             said = f"no event has type {_either(names)}"
             others = _there_are(names, seen.others(None))
             if type_column not in columns:
-                others += f", because there is no column '{type_column}': pass type="
+                absent = f", because there is no column '{type_column}': pass "
+                return Message(said, others, absent, Option("type"))
             return said + others
         case HasValue(path=path, values=values):
             others = _there_are(values, seen.others(path))

@@ -23,6 +23,7 @@ from ensue.io.files import UNREADABLE, open_binary
 from ensue.io.kinds import kind_of_type
 from ensue.io.places import show
 from ensue.io.text import Text
+from ensue.messages import Message, Option
 
 _LONG_INTEGER = re.compile(r"[+-]?\d{19,}")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -88,8 +89,11 @@ def refuse_other_delimiter(names: list[str], text: Text) -> None:
     others = [each for each in ",;\t|" if each != text.delimiter and each in names[0]]
     if len(names) == 1 and others:
         raise EventError(
-            f"{text.name}: the only column is named {show(names[0])}; where {others[0]!r} "
-            f"separates values, pass delimiter= {others[0]!r}"
+            Message(
+                f"{text.name}: the only column is named {show(names[0])}; where {others[0]!r} "
+                "separates values, pass ",
+                Option("delimiter", others[0]),
+            )
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ensue.errors import CeqlSyntaxError, Diagnostic, Fix, Source, Span
+from ensue.messages import Message, Parameter
 
 RESERVED = frozenset(
     "SELECT FROM WHERE FILTER AGGREGATE PROJECT PARTITION BY UNLESS OR AND ALL AS ANY NOT NONE "
@@ -210,7 +211,10 @@ def _stray(text: str, at: int) -> Diagnostic:
             )
     if char == "$":
         return Diagnostic(
-            "E109", here, "'$' without a name", "a parameter is written $name and given as params="
+            "E109",
+            here,
+            "'$' without a name",
+            Message("a parameter is written $name and given as ", Parameter("name")),
         )
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
     return Diagnostic("E109", here, f"the character '{shown}' means nothing here")

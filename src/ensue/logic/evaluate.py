@@ -27,6 +27,7 @@ from ensue.analysis.expressions import (
 )
 from ensue.analysis.types import Type
 from ensue.errors import EventError
+from ensue.messages import Message, Option
 
 _INT64 = 2**63
 _WHOLE = (Type.INT, Type.TIMESTAMP, Type.DURATION)
@@ -81,15 +82,16 @@ def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None)
             return result
 
 
-def _misfit(name: str, arguments: tuple[Expression, ...], values: list[Value]) -> str:
+def _misfit(name: str, arguments: tuple[Expression, ...], values: list[Value]) -> Message:
     """Say that attributes nobody has described hold values that the query cannot use."""
     shown = [
         f"{value!r} (of '{'.'.join(each.path)}')" if isinstance(each, Attribute) else repr(value)
         for each, value in zip(arguments, values, strict=True)
     ]
-    return (
-        f"'{name}' does not go with {' and '.join(shown)}; give the attribute one type, or say in "
-        "schema= what it holds"
+    return Message(
+        f"'{name}' does not go with {' and '.join(shown)}; give the attribute one type, or say in ",
+        Option("schema"),
+        " what it holds",
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Listing
 from ensue.kernels.match.evaluate import carry_latest
+from ensue.messages import Message, Option
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.operators.replay_point import ReplayPoint
 from ensue.results.absent_matches import AbsentMatches
@@ -195,10 +196,14 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
                 self._note(self.engine.push(again).findings, again, keys[:read], first_needed)
             limit = engine.limits.matches
             told = BudgetError(
-                f"the event at position {error.position} completes more than {limit:,} matches of "
-                "what stands right of UNLESS, which are listed because conditions compare them "
-                "with events of its left; a shorter WITHIN, a PARTITION BY, stricter filters or "
-                "no repetition right of UNLESS make them fewer, and max_matches= raises the budget"
+                Message(
+                    f"the event at position {error.position} completes more than {limit:,} matches "
+                    "of what stands right of UNLESS, which are listed because conditions compare "
+                    "them with events of its left; a shorter WITHIN, a PARTITION BY, stricter "
+                    "filters or no repetition right of UNLESS make them fewer, and ",
+                    Option("max_matches"),
+                    " raises the budget",
+                )
             )
             raise StoppedError(told, NOTHING, error.position) from error
         self._keep(stream)

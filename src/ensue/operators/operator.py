@@ -9,6 +9,7 @@ import numpy as np
 
 from ensue.errors import BudgetError
 from ensue.logic.reference import Row
+from ensue.messages import message_of
 from ensue.results.match_set import ListedMatches, MatchSet
 from ensue.results.totals import TotalRows
 from ensue.stream.batch import EventBatch
@@ -31,7 +32,7 @@ class StoppedError(BudgetError):
     """A budget ran out within a stretch: what came before was read, and completed this."""
 
     def __init__(self, error: BudgetError, outcome: OperatorOutput, position: int) -> None:
-        super().__init__(str(error))
+        super().__init__(message_of(error))
         self.outcome = outcome
         self.position = position
         """The first event that was not read."""

@@ -95,5 +95,5 @@ def listing_cost(reasons: str) -> str:
     return (
         f"Matches are listed to be counted, because of {reasons}. The time follows their number; "
         f"where one event completes more than {DEFAULT_LIMITS.matches:,}, the query stops "
-        "(max_matches= raises that budget)."
+        "(the option max_matches raises that budget)."
     )

@@ -16,6 +16,7 @@ from ensue.kernels.graph.segment import Listing, Segment
 from ensue.kernels.layout import Hits
 from ensue.kernels.memory import new_integers
 from ensue.logic.reference import ComplexEvent, Found
+from ensue.messages import Message, Option
 
 UNKNOWN = sys.maxsize
 """The effort of counting what has to be listed for that."""
@@ -262,10 +263,13 @@ class GraphMatches:
             position = int(ends[np.argmax(counts > most)])
             raise TooManyError(
                 position,
-                f"the event at position {position} completes more than {most:,} matches, which "
-                "have to be listed to be counted (explain() says why); a shorter WITHIN, a "
-                "PARTITION BY or stricter filters make them fewer, and max_matches= raises the "
-                "budget",
+                Message(
+                    f"the event at position {position} completes more than {most:,} matches, which "
+                    "have to be listed to be counted (explain() says why); a shorter WITHIN, a "
+                    "PARTITION BY or stricter filters make them fewer, and ",
+                    Option("max_matches"),
+                    " raises the budget",
+                ),
             )
 
     def columns(self, variables: list[str]) -> Iterator[MatchColumns]:

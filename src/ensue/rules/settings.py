@@ -13,6 +13,7 @@ from datetime import date, time
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ensue.analysis.context import nearest
+from ensue.messages import Option, Setting, message_of, spelled
 from ensue.options import ReadOptions, TimeUnit
 
 Fragment = dict[str, Any]
@@ -129,7 +130,23 @@ def problems(settings: Mapping[str, Any]) -> Iterator[SettingsError]:
             try:
                 ReadOptions(lateness=value)
             except ValueError as error:
-                yield SettingsError(key, str(error).replace("lateness=", "lateness = ", 1))
+                yield SettingsError(key, spelled(message_of(error), as_setting))
+
+
+def as_setting(setting: Setting) -> str:
+    """Spell an option as the settings of a rule have it.
+
+    >>> from ensue.messages import Parameter
+    >>> as_setting(Option("lateness")), as_setting(Option("lateness", "5 s"))
+    ("'lateness'", "lateness = '5 s'")
+    >>> as_setting(Parameter("low")), as_setting(Parameter("names", ["IBM"]))
+    ('params.low', "params.names = ['IBM']")
+    """
+    is_option = isinstance(setting, Option)
+    name = setting.name if is_option else f"params.{setting.name}"
+    if setting.value is None or setting.value is ...:
+        return f"'{name}'" if is_option else name
+    return f"{name} = {setting.value!r}"
 
 
 _NAMES = {

@@ -14,6 +14,7 @@ from ensue.automata.build import Compiled, Predicate
 from ensue.engine.binding import bind_to
 from ensue.engine.query import Query
 from ensue.errors import EventError
+from ensue.messages import Message, Option
 from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
 from ensue.plan.columns import columns_read
 from ensue.plan.mode import ExecutionMode
@@ -53,8 +54,11 @@ class Program:
         bound = bind_to(self.query, loaded, self.options)
         if bound.clock.column is None:
             raise EventError(
-                "the rows of a DataFrame have no order of their own: pass time=, the column with "
-                "the events' times"
+                Message(
+                    "the rows of a DataFrame have no order of their own: pass ",
+                    Option("time"),
+                    ", the column with the events' times",
+                )
             )
         times_of(loaded.table, bound.clock.column)
         return bound

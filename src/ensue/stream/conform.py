@@ -22,6 +22,7 @@ from ensue.io.dicts import UsualRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.rejected import Rejected
+from ensue.messages import message_of
 from ensue.options import ReadOptions
 from ensue.stream.batch import (
     NAMES,
@@ -330,6 +331,7 @@ def _without_bad_rows(
         except EventError as error:
             if error.row is None:
                 raise
-            rejected.append(Rejected(rows[error.row], str(error), row=int(numbers[error.row])))
+            row = int(numbers[error.row])
+            rejected.append(Rejected(rows[error.row], message_of(error), row=row))
             rows = rows[: error.row] + rows[error.row + 1 :]
             numbers = np.delete(numbers, error.row)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
+from ensue.messages import Message, Option
 from ensue.options import Lateness, duration
 
 
@@ -18,10 +19,18 @@ def lateness_in_units(lateness: Lateness, kind: pa.DataType, time_unit: str | No
     if isinstance(lateness, int):
         if pa.types.is_integer(kind):
             return lateness
-        raise EventError(f"lateness={lateness} has no unit; write '{lateness} seconds'")
+        raise EventError(
+            Message(
+                Option("lateness", lateness),
+                " has no unit; write ",
+                Option("lateness", f"{lateness} seconds"),
+            )
+        )
     nanoseconds = duration(lateness)
     if not pa.types.is_integer(kind):
         return nanoseconds
     if time_unit is None:
-        raise EventError("a lateness in time on an integer column needs time_unit=")
+        raise EventError(
+            Message("a lateness in time on an integer column needs ", Option("time_unit"))
+        )
     return nanoseconds // TIME_UNITS[time_unit]

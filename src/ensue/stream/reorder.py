@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ensue.analysis.schema import AttributePath
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
+from ensue.messages import Message, Option
 from ensue.options import ReadOptions
 from ensue.predicates.vectors import path_column
 from ensue.state.container import below, part
@@ -69,7 +70,9 @@ class ReorderBuffer:
 
     def __post_init__(self) -> None:
         if self.options.lateness is not None and self.time_path is None:
-            raise EventError("lateness= needs a time column: pass time=")
+            raise EventError(
+                Message(Option("lateness"), " needs a time column: pass ", Option("time"))
+            )
 
     @property
     def waits(self) -> bool:
@@ -115,7 +118,9 @@ class ReorderBuffer:
             )
         if self.time_path is None:
             if batch.streams is not None and len(set(self.latest) | set(batch.streams)) > 1:
-                raise EventError("merging several streams needs a time column: pass time=")
+                raise EventError(
+                    Message("merging several streams needs a time column: pass ", Option("time"))
+                )
             return CheckedBatch(batch, np.zeros(0, np.int64), self.kind, None, (), 0)
         rejected: list[Rejected] = []
         if self.lenient:
@@ -195,9 +200,12 @@ class ReorderBuffer:
         of_stream = f" of {self.sources[number]}" if number >= 0 else ""
         at = wrong if number >= 0 else row
         return EventError(
-            f"time goes back at row {first_row + at}{of_stream}: '{'.'.join(self.time_path)}' is "
-            f"{column[row]} after {before}; sort the events, or pass lateness= to have them put "
-            "in order",
+            Message(
+                f"time goes back at row {first_row + at}{of_stream}: '{'.'.join(self.time_path)}' "
+                f"is {column[row]} after {before}; sort the events, or pass ",
+                Option("lateness"),
+                " to have them put in order",
+            ),
             row,
         )
 

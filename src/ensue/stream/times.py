@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
+from ensue.messages import Message, Option
 
 
 def time_in_units(time: int | datetime | date, kind: pa.DataType, time_unit: str | None) -> int:
@@ -28,5 +29,7 @@ def time_in_units(time: int | datetime | date, kind: pa.DataType, time_unit: str
     if not pa.types.is_integer(kind):
         return nanoseconds
     if time_unit is None:
-        raise EventError("a datetime on an integer time column needs time_unit=")
+        raise EventError(
+            Message("a datetime on an integer time column needs ", Option("time_unit"))
+        )
     return nanoseconds // TIME_UNITS[time_unit]

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ensue.cli.terminal import count
 from ensue.cli.testing.files import RuleTest
 from ensue.errors import CeqlError, CeqlWarning, EnsueError, UnseenWarning
+from ensue.messages import message_of, spelled
+from ensue.rules.settings import as_setting
 
 if TYPE_CHECKING:
     from ensue.options import EventsLike
@@ -90,9 +92,9 @@ def _judged(test: RuleTest) -> Verdict:
         rows = _rows(matches)
         names = matches.to_arrow().column_names
     except CeqlError as error:
-        return Verdict(test, error.render())
+        return Verdict(test, error.render(spelling=as_setting))
     except EnsueError as error:
-        return Verdict(test, str(error))
+        return Verdict(test, spelled(message_of(error), as_setting))
     return _compared(test, found, rows, names)
 
 

@@ -42,6 +42,7 @@ from ensue.kernels.count.weights import (
 from ensue.kernels.layout import CONSUME, FULL, MISSING, MOST_BYTES, NOTHING, Tables
 from ensue.kernels.memory import read_only
 from ensue.kernels.tables import Table
+from ensue.messages import Message, Option
 
 _AT_ONCE = 1 << 14
 """So many hits are handed out together."""
@@ -207,8 +208,12 @@ class Counter:
         size = self._size(pairs, nodes)
         if size > self.most_bytes:
             raise BudgetError(
-                f"counting needs {size:,} bytes, more than the budget of {self.most_bytes:,}; a "
-                "shorter WITHIN or fewer columns make it less, and max_bytes= raises the budget"
+                Message(
+                    f"counting needs {size:,} bytes, more than the budget of {self.most_bytes:,}; "
+                    "a shorter WITHIN or fewer columns make it less, and ",
+                    Option("max_bytes"),
+                    " raises the budget",
+                )
             )
 
     def _size(self, pairs: int, nodes: int) -> int:

@@ -17,6 +17,7 @@ from ensue.kernels.graph.compact import Marked, cut, mark_below
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import NODES, STARTS, Graph, Hits, new_graph
 from ensue.kernels.tables import room
+from ensue.messages import Message, Option
 
 _GUESSES = 7
 """So often in a row hits are taken to need as much as those before: it takes time to find out."""
@@ -48,9 +49,13 @@ class Arena:
         size = _size(nodes, starts)
         if size > self.most_bytes:
             raise BudgetError(
-                f"the partial matches need {size:,} bytes, more than the budget of "
-                f"{self.most_bytes:,}; a shorter WITHIN or a PARTITION BY makes them fewer, and "
-                "max_bytes= raises the budget"
+                Message(
+                    f"the partial matches need {size:,} bytes, more than the budget of "
+                    f"{self.most_bytes:,}; a shorter WITHIN or a PARTITION BY makes them fewer, "
+                    "and ",
+                    Option("max_bytes"),
+                    " raises the budget",
+                )
             )
         grown = new_graph(nodes, starts)
         for old, new in zip(self._used(), grown, strict=True):

@@ -48,6 +48,7 @@ from ensue.kernels.match.evaluate import evaluate
 from ensue.kernels.match.index import rebuild
 from ensue.kernels.memory import read_only
 from ensue.kernels.tables import Table, room
+from ensue.messages import Message, Option
 
 _FIRST_NODES = 1 << 16
 
@@ -268,17 +269,18 @@ class Evaluator:
             raise BudgetError(self._too_many(live))
         self._crowd = max(most, live + most // 8)
 
-    def _too_many(self, count: int) -> str:
+    def _too_many(self, count: int) -> Message:
         """Name the condition whose register has the most different contents."""
         contents = self.slots.registers[:count]
         different = [len(np.unique(contents[:, each])) for each in range(self.registers)]
         register = self.table.registers[int(np.argmax(different))]
         text = self.table.determined.compiled.plan.text_of(register)
-        return (
+        return Message(
             f"the condition {text} needs {count:,} configurations, more than the budget of "
             f"{self.most_configurations:,}: so many different values are remembered at once; a "
-            "shorter WITHIN or a PARTITION BY makes them fewer, and max_configurations= raises "
-            "the budget"
+            "shorter WITHIN or a PARTITION BY makes them fewer, and ",
+            Option("max_configurations"),
+            " raises the budget",
         )
 
     def _new_scratch(self, steps: int) -> None:

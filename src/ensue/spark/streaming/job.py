@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
+from ensue.messages import Message, Option
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
@@ -107,8 +108,11 @@ def _with_watermark(frame: DataFrame, each: Pass, lateness: Lateness) -> DataFra
         if len(way.time) == 1 and "spark.watermarkDelayMs" in frame.schema[way.time[0]].metadata:
             return frame
         raise EventError(
-            "a stream needs to know how late events may come: pass lateness=, such as "
-            "'10 seconds', or set a watermark on the time column"
+            Message(
+                "a stream needs to know how late events may come: pass ",
+                Option("lateness", "10 seconds"),
+                ", or set a watermark on the time column",
+            )
         )
     length, parts = millisecond(program)
     bound = lateness_in_units(lateness, kind, program.options.time_unit)
