@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,8 @@ def test_bad_columns(options: list[str], sentence: str) -> None:
 def test_a_bad_lateness_is_bad_usage(lateness: str) -> None:
     outcome = ensue("run", QUERY, "events.csv", "--time", "ts", f"--lateness={lateness}")
     assert (outcome.code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith(f"error: --lateness {lateness!r} is not a duration; write")
+    shown = shlex.quote(lateness)
+    assert outcome.stderr.startswith(f"error: --lateness {shown} is not a duration; write")
 
 
 def test_lateness(folder: Path) -> None:
