@@ -160,7 +160,7 @@ def test_a_session_goes_on_with_its_options(folder: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"delimiter": ";;"}, {"nulls": "ERR"}])
 def test_impossible_options(options: Any) -> None:
-    with pytest.raises(ValueError, match=f"^{next(iter(options))} must be"):
+    with pytest.raises(ValueError, match=f"^{next(iter(options))}= must be"):
         library.compile(QUERY).run([], **options)
 
 
