@@ -8,26 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "tests",
-    deadline=None,
-    max_examples=60,
-    derandomize="CI" in os.environ,
-    print_blob=True,
-)
-# Hypothesis remembers all it has tried, some 25 MB for a thousand pairs, so `make fuzz` takes many
-# rounds of a moderate size.
-settings.register_profile(
-    "fuzz",
-    deadline=None,
-    max_examples=2_000,
-    derandomize=False,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("fuzz" if os.environ.get("ENSUE_FUZZ") else "tests")
+import tests.effort  # noqa: F401  # loads the profile of hypothesis before any test is made
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:

@@ -14,7 +14,6 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from ensue.analysis.bind import bind
@@ -27,6 +26,7 @@ from ensue.language.printer import format_query
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import evaluate
+from tests import effort
 from tests.strategies import TYPES, Language, bound_names, conditioned, correlated, patterns, word
 
 Row = dict[str, Any]
@@ -315,19 +315,5 @@ def collected(
 
     Pairs that come twice are left out, so there are somewhat fewer than `count`.
     """
-    found: dict[str, Pair] = {}
-
-    @seed(number)
-    @settings(
-        max_examples=count,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(pairs(longest=longest) if drawn is None else drawn)
-    def collect(pair: Pair) -> None:
-        if pair.rows:
-            found.setdefault(f"{pair.text}\n{pair.rows}", pair)
-
-    collect()
-    return tuple(found.values())
+    every = effort.drawn(pairs(longest=longest) if drawn is None else drawn, count, number)
+    return tuple({f"{pair.text}\n{pair.rows}": pair for pair in every if pair.rows}.values())

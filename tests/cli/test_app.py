@@ -17,11 +17,12 @@ from ensue.cli.generate import stock
 from ensue.cli.run import run
 from ensue.cli.test import run_tests
 from tests.cli.command import ensue, start
+from tests.waiting import PATIENCE
 
 
 def test_version() -> None:
     process = start("--version")
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stderr) == (0, "")
     assert stdout.startswith("ensue ")
 
@@ -76,7 +77,7 @@ def test_an_interrupt_is_quiet() -> None:
     assert process.stdout is not None
     assert process.stdout.readline().startswith("--")
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stderr) == (130, "")
 
 
@@ -86,6 +87,6 @@ def test_signs_that_an_encoding_lacks_are_no_reason_to_fail(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     (tmp_path / "q.ceql").write_text("SELECT * FROM S WHERE é ; → B", encoding="utf-8")
     process = start("check", "q.ceql", folder=tmp_path)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stderr) == (1, "")
     assert "error[E108]: '?' is not CEQL" in stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ensue, start
+from tests.waiting import PATIENCE
 
 GOOD = "SELECT * FROM S WHERE A ; B"
 UNBOUND = "SELECT * FROM S\nWHERE A ; B FILTER C[x > 3] AND D[x < 3]\n"
@@ -162,6 +163,6 @@ def test_bad_schemas_are_bad_usage(tmp_path: Path, schema: str | None, sentence:
 
 def test_no_colour_off_a_terminal(folder: Path) -> None:
     process = start("check", "rules", folder=folder)
-    stdout, _ = process.communicate(timeout=30)
+    stdout, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "\x1b" not in stdout

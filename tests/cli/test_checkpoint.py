@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -165,57 +164,58 @@ def test_killed_eq_uninterrupted(folder: Path) -> None:
         for path in (folder / "run.ckpt", folder / "m.jsonl"):
             path.unlink(missing_ok=True)
         while True:
-            process = _start(folder)
-            # A process needs a while to start; then it reads a block, and saves, in no time.
-            moment = chance.uniform(0.0, 0.4)
-            _wait_for_progress(folder, process)
-            time.sleep(moment)
-            process.send_signal(signal.SIGKILL)
-            if process.wait() == 0:
+            if _killed(folder, pushes=chance.randint(1, 12)):
+                kills += 1
+            else:
                 break
-            kills += 1
             if kills >= wanted:
-                assert _start(folder).wait() == 0
+                with _start(folder) as process:
+                    process.communicate()
+                assert process.returncode == 0
                 break
         assert (folder / "m.jsonl").read_bytes() == expected
     assert rounds >= 1
 
 
-_SLOW = """
-import sys, time
+# Before every push it says so and reads a byte, so that it never runs far ahead of its parent.
+_IN_TURNS = """
+import os, sys
 from ensue.cli import running
 from ensue.io import csv
 csv._BLOCK = 20_000
 push = running.Session.push
-def slowly(session, events, **options):
-    time.sleep(0.01)
+def in_turns(session, events, **options):
+    os.write(1, b".")
+    os.read(0, 1)
     return push(session, events, **options)
-running.Session.push = slowly
+running.Session.push = in_turns
 from ensue.cli.app import main
 main()
 """
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _SLOW, "run", "q.ceql", "e.csv", *OPTIONS, "-o", "m.jsonl"]
+    command = [sys.executable, "-c", _IN_TURNS, "run", "q.ceql", "e.csv", *OPTIONS, "-o", "m.jsonl"]
     return subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **NARROW}, stderr=subprocess.DEVNULL
+        command,
+        cwd=folder,
+        env={**os.environ, **NARROW},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
 
 
-def _wait_for_progress(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process has begun to work: it opens the file of matches when all is ready."""
-
-    def state() -> object:
-        return [
-            (each.name, each.stat().st_size, each.stat().st_mtime_ns)
-            for each in folder.iterdir()
-            if each.name in ("m.jsonl", "run.ckpt")
-        ]
-
-    before = state()
-    while process.poll() is None and state() == before:
-        time.sleep(0.005)
+def _killed(folder: Path, pushes: int) -> bool:
+    """Kill a process between a push and the third after it; tell whether it was still at work."""
+    with _start(folder) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"." * (pushes + 3))
+        process.stdin.flush()
+        process.stdout.read(pushes)
+        process.kill()
+    return process.returncode != 0
 
 
 # Files that grow

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.datasets import stock, stock_schema, stock_table, stock_trades
+from tests.effort import costly
 
 MANY = 200_000
 
@@ -36,7 +37,7 @@ def test_batches_have_the_promised_columns() -> None:
 
 
 @given(events=st.integers(0, 140_000), size=st.integers(1000, 150_000), seed=st.integers(0, 2**70))
-@settings(max_examples=20)
+@costly
 def test_events_do_not_depend_on_the_size_of_batches(events: int, size: int, seed: int) -> None:
     batches = list(stock_trades(events, seed=seed, batch_size=size))
     assert [batch.num_rows for batch in batches[:-1]] == [size] * (len(batches) - 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, event, given, seed, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -18,7 +18,8 @@ from ensue.language import tree
 from ensue.options import ReadOptions
 from ensue.plan.physical import make_plan
 from ensue.results.matches import Matches
-from tests.equivalence.test_engine import MANY, SCHEMA, compiled
+from tests.effort import costly, drawn
+from tests.equivalence.test_engine import SCHEMA, compiled
 from tests.pairs import Pair, collected, pairs
 from tests.strategies import Language, bound_names, word
 
@@ -131,19 +132,16 @@ def check(pair: Pair) -> None:
         assert m.start <= starts.setdefault(m.end, m.start), "the first has the latest start"
 
 
-@settings(max_examples=MANY // 4)
 @given(aggregated())
 def test_aggregates_at_the_top_eq_reference(pair: Pair) -> None:
     check(pair)
 
 
-@settings(max_examples=MANY // 10)
 @given(aggregated(Language(conditions=True)))
 def test_aggregates_over_conditions_eq_reference(pair: Pair) -> None:
     check(pair)
 
 
-@settings(max_examples=MANY // 10)
 @given(st.one_of(pairs(NESTED), pairs(NESTED), pairs(NESTED_CONDITIONS)))
 def test_aggregates_anywhere_eq_reference(pair: Pair) -> None:
     check(pair)
@@ -164,7 +162,7 @@ def test_few_aggregates_need_the_definition() -> None:
     assert ways[False] <= 0.06 * ways.total()
 
 
-@settings(max_examples=MANY // 20)
+@costly
 @given(st.one_of(aggregated(), pairs(NESTED)), st.integers(1, 3))
 def test_limited_aggregates_are_some_of_all(pair: Pair, limit: int) -> None:
     whole = compiled(pair.query)
@@ -177,7 +175,7 @@ def test_limited_aggregates_are_some_of_all(pair: Pair, limit: int) -> None:
     assert Counter(m.end for m in kept) == {end: min(n, limit) for end, n in ends.items()}
 
 
-@settings(max_examples=MANY // 20)
+@costly
 @given(st.one_of(aggregated(), pairs(NESTED)), st.data())
 def test_aggregates_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready = compiled(pair.query)
@@ -197,30 +195,19 @@ def test_aggregates_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
 def test_filters_on_aggregates_matter() -> None:
     """At least half of the random queries find something else without their filter."""
     seen: list[bool] = []
-
-    @seed(7)
-    @settings(
-        max_examples=120,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(aggregated(filtered=True))
-    def look(pair: Pair) -> None:
+    for pair in drawn(aggregated(filtered=True), 120, 7):
         pattern = pair.query.pattern
         if not pair.rows or not isinstance(pattern, tree.Filtered):
-            return
+            continue
         filtered = compiled(pair.query)
         bare = compiled(replace(pair.query, pattern=pattern.pattern))
         if filtered is not None and bare is not None and run(bare, pair.rows).count:
             seen.append(found(run(filtered, pair.rows)) != found(run(bare, pair.rows)))
-
-    look()
     assert len(seen) > 30
     assert sum(seen) >= len(seen) / 2
 
 
-@settings(max_examples=MANY // 20)
+@costly
 @given(st.one_of(aggregated(), pairs(NESTED)), st.data())
 def test_aggregates_resumed_eq_uninterrupted(pair: Pair, data: st.DataObject) -> None:
     ready = compiled(pair.query)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 import ensue
 from ensue.analysis.variables import Variables
 from ensue.language import tree
-from tests.equivalence.test_engine import MANY, compiled, found, run
+from tests.equivalence.test_engine import compiled, found, run
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, word
 
@@ -30,7 +30,6 @@ def covered(query: tree.Query) -> tree.Query:
     return replace(query, pattern=tree.Partitioned(query.pattern, keys), partition=())
 
 
-@settings(max_examples=MANY // 4)
 @given(pairs(PLAIN))
 def test_an_equality_over_all_events_eq_partition_by(pair: Pair) -> None:
     query = pair.query

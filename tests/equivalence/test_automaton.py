@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from ensue.analysis.bind import bind
 from ensue.automata.build import compile_formula
@@ -15,6 +15,7 @@ from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
 from ensue.logic.formula import Formula
 from ensue.logic.reference import Event, Reference
+from tests.effort import broad
 from tests.equivalence.slow_twin import simulate
 from tests.strategies import Language, queries, streams
 
@@ -34,7 +35,7 @@ def events_of(rows: list[dict[str, Any]]) -> list[Event]:
     ]
 
 
-@settings(max_examples=settings.default.max_examples * 5)
+@broad
 @given(queries(Language()), streams(6))
 def test_automaton_eq_reference(query: tree.Query, rows: list[dict[str, Any]]) -> None:
     formula = formula_of(query)

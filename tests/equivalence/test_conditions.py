@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -23,7 +23,8 @@ from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from ensue.stream.conform import load
-from tests.equivalence.test_engine import MANY, compiled, found, note, run
+from tests.effort import broad
+from tests.equivalence.test_engine import compiled, found, note, run
 from tests.pairs import Pair, Row, collected, related_pairs
 
 PATHS: Counter[bool] = Counter()
@@ -38,7 +39,7 @@ def takes_fast_path(query: ensue.Query, rows: list[Row], positions_only: bool = 
     return plan.operator == "match"
 
 
-@settings(max_examples=MANY * 2)
+@broad
 @given(related_pairs(), st.booleans(), st.booleans(), st.sampled_from([0, 2, 64]))
 def test_engine_eq_reference_with_conditions(
     pair: Pair, positions_only: bool, compact_always: bool, few: int

@@ -7,15 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
 from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
+from tests.effort import costly
 from tests.equivalence.suite import stream
 from tests.equivalence.test_aggregates import aggregated, check, found
-from tests.equivalence.test_engine import MANY, SCHEMA
+from tests.equivalence.test_engine import SCHEMA
 from tests.pairs import Pair
 from tests.strategies import Language
 
@@ -102,13 +103,12 @@ STRICT = aggregated(Language(), strict=True)
 OVER_CONDITIONS = aggregated(Language(conditions=True), strict=True)
 
 
-@settings(max_examples=MANY // 10)
 @given(st.one_of(STRICT, OVER_CONDITIONS))
 def test_strict_with_aggregates_in_partitions_eq_reference(pair: Pair) -> None:
     check(pair)
 
 
-@settings(max_examples=MANY // 40)
+@costly
 @given(STRICT, st.data())
 def test_strict_with_aggregates_pushed_bit_by_bit_eq_reference(
     pair: Pair, data: st.DataObject

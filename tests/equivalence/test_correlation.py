@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
 from ensue.language import tree
 from ensue.operators import absence
 from ensue.results import absent_matches as happened
-from tests.equivalence.test_engine import MANY, compiled, found, note, run
+from tests.effort import broad
+from tests.equivalence.test_engine import compiled, found, note, run
 from tests.equivalence.test_sessions import cut, everything, pushed, table
 from tests.pairs import WINDOWS
 from tests.strategies import Language, correlated, patterns, streams, word
-
-FEW = MANY // 4
 
 
 @st.composite
@@ -45,7 +44,7 @@ def correlated_queries(draw: st.DrawFn) -> tree.Query:
     )
 
 
-@settings(max_examples=MANY)
+@broad
 @given(correlated_queries(), streams(9), st.booleans(), st.booleans())
 def test_engine_eq_reference_with_correlated_unless(
     query: tree.Query, rows: list[dict[str, Any]], positions_only: bool, compact_always: bool
@@ -64,7 +63,6 @@ def test_engine_eq_reference_with_correlated_unless(
     assert fast.count == expected.count
 
 
-@settings(max_examples=FEW)
 @given(correlated_queries(), streams(9), st.data())
 def test_resumed_eq_uninterrupted_with_correlated_unless(
     query: tree.Query, rows: list[dict[str, Any]], data: st.DataObject
@@ -86,7 +84,6 @@ def test_resumed_eq_uninterrupted_with_correlated_unless(
         assert everything(got) == expected
 
 
-@settings(max_examples=FEW)
 @given(correlated_queries(), streams(9))
 def test_counted_eq_listed_with_correlated_unless(
     query: tree.Query, rows: list[dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -20,7 +20,8 @@ from ensue.language import tree
 from ensue.options import ReadOptions
 from ensue.plan.physical import make_plan
 from ensue.results.matches import Matches
-from tests.equivalence.test_engine import MANY, SCHEMA, compiled
+from tests.effort import broad
+from tests.equivalence.test_engine import SCHEMA, compiled
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, bound_names, word
 
@@ -82,7 +83,7 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-@settings(max_examples=MANY)
+@broad
 @given(counting())
 def test_counted_eq_reference(pair: Pair) -> None:
     ready = compiled(pair.query)
@@ -94,7 +95,6 @@ def test_counted_eq_reference(pair: Pair) -> None:
     assert same(counted(ready, table(pair.rows)), expected)
 
 
-@settings(max_examples=MANY // 5)
 @given(st.one_of(counting(longest=9), ANY_COUNTING))
 def test_exact_eq_reference(pair: Pair) -> None:
     ready = compiled(pair.query)
@@ -104,7 +104,6 @@ def test_exact_eq_reference(pair: Pair) -> None:
     assert same(counted(ready, table(pair.rows), exact=True), expected)
 
 
-@settings(max_examples=MANY // 5)
 @given(ANY_COUNTING)
 def test_counted_eq_reference_with_conditions(pair: Pair) -> None:
     ready = compiled(pair.query)
@@ -114,7 +113,6 @@ def test_counted_eq_reference_with_conditions(pair: Pair) -> None:
     assert same(counted(ready, table(pair.rows)), expected)
 
 
-@settings(max_examples=MANY // 5)
 @given(pairs(longest=9))
 def test_counted_eq_listed(pair: Pair) -> None:
     ready = compiled(pair.query)
@@ -133,7 +131,6 @@ def test_counted_eq_listed(pair: Pair) -> None:
     assert [row["n"] for row in found] == [listed[end] for end in sorted(listed)]
 
 
-@settings(max_examples=MANY // 5)
 @given(st.one_of(counting(longest=9), ANY_COUNTING), st.data())
 def test_counted_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready = compiled(pair.query)
@@ -150,7 +147,6 @@ def test_counted_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     assert same(counted(ready, reader), counted(ready, whole))
 
 
-@settings(max_examples=MANY // 5)
 @given(st.one_of(counting(longest=9), ANY_COUNTING), st.booleans(), st.data())
 def test_resumed_eq_uninterrupted(pair: Pair, exact: bool, data: st.DataObject) -> None:
     ready = compiled(pair.query)
@@ -242,7 +238,6 @@ def test_strategies_and_unless_are_counted_by_the_automaton() -> None:
     assert make_plan(query.bind(query.schema, Clock())).operator == "count"
 
 
-@settings(max_examples=MANY // 10)
 @given(st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from("pqrs")), max_size=30), st.data())
 def test_strings_keep_their_order_as_more_of_them_come(
     events: list[tuple[str, str]], data: st.DataObject

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from ensue.automata.build import Compiled, compile_formula
 from ensue.automata.determine import START, Determined
 from ensue.automata.machine import State
 from ensue.logic.reference import ComplexEvent, Event
+from tests.effort import broad
 from tests.equivalence.slow_twin import simulate, symbol_of
 from tests.equivalence.test_automaton import events_of, formula_of
 from tests.pairs import Pair, pairs
@@ -55,7 +56,7 @@ def _complex_event(compiled: Compiled, start: int, end: int, word: Word) -> Comp
     return ComplexEvent(start, end, bindings)
 
 
-@settings(max_examples=settings.default.max_examples * 10)
+@broad
 @given(pairs())
 def test_determinised_eq_automaton(pair: Pair) -> None:
     formula = formula_of(pair.query)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -16,10 +16,9 @@ from ensue.language import tree
 from ensue.language.printer import format_query
 from ensue.options import ReadOptions
 from ensue.results.matches import Matches
+from tests.effort import broad
 from tests.pairs import Pair, pairs
 from tests.strategies import Language, queries, streams
-
-MANY = settings.default.max_examples * 10
 
 
 def found(matches: Matches) -> Counter[tuple[Any, ...]]:
@@ -48,7 +47,7 @@ def note(matches: Matches) -> None:
     event(f"longest match: {'three or more' if longest > 2 else longest}")
 
 
-@settings(max_examples=MANY * 2)
+@broad
 @given(pairs(), st.booleans())
 def test_engine_eq_reference(pair: Pair, positions_only: bool) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -62,7 +61,6 @@ def test_engine_eq_reference(pair: Pair, positions_only: bool) -> None:
     assert fast.to_arrow().num_rows == expected.count
 
 
-@settings(max_examples=MANY // 2)
 @given(queries(Language()), streams(7), st.booleans())
 def test_engine_eq_reference_on_streams_that_know_nothing_of_the_query(
     query: tree.Query, rows: list[dict[str, Any]], positions_only: bool
@@ -74,7 +72,6 @@ def test_engine_eq_reference_on_streams_that_know_nothing_of_the_query(
     assert found(run(ready, rows, positions_only=positions_only)) == found(expected)
 
 
-@settings(max_examples=MANY)
 @given(pairs())
 def test_compacted_at_every_event_eq_not_compacted(pair: Pair) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -83,7 +80,6 @@ def test_compacted_at_every_event_eq_not_compacted(pair: Pair) -> None:
     assert found(run(ready, rows, compact_always=True)) == found(run(ready, rows))
 
 
-@settings(max_examples=MANY // 4)
 @given(pairs(), st.integers(1, 3))
 def test_limited_is_the_latest_and_some_of_the_rest(pair: Pair, limit: int) -> None:
     whole, rows = compiled(pair.query), pair.rows
@@ -101,7 +97,6 @@ def test_limited_is_the_latest_and_some_of_the_rest(pair: Pair, limit: int) -> N
     assert kept.count == len(list(kept))
 
 
-@settings(max_examples=MANY // 4)
 @given(pairs(longest=9), st.data())
 def test_chunked_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready, rows = compiled(pair.query), pair.rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, event, given, seed, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -16,9 +16,10 @@ from ensue.engine.run import find_matches
 from ensue.language.parser import parse
 from ensue.options import ReadOptions
 from ensue.results.matches import Matches
+from tests import effort
+from tests.effort import broad
 from tests.equivalence.test_aggregates import found
 from tests.equivalence.test_counting import same
-from tests.equivalence.test_engine import MANY
 from tests.features import FEATURES, ILLEGAL, LEGAL, Illegal, Table
 from tests.pairs import Row
 from tests.wide import PARAMETERS, STREAMS, Case, wide_cases
@@ -50,22 +51,7 @@ def sample() -> Table:
 
 def drawn(count: int, cases: st.SearchStrategy[Case]) -> list[Case]:
     """Draw some legal cases, the same in every run."""
-    found: list[Case] = []
-
-    @seed(count)
-    @settings(
-        max_examples=count,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(cases)
-    def collect(case: Case) -> None:
-        if case.legal:
-            found.append(case)
-
-    collect()
-    return found
+    return [case for case in effort.drawn(cases, count, count) if case.legal]
 
 
 def test_any_two_features_meet() -> None:
@@ -181,7 +167,7 @@ IN_PARTITIONS = st.tuples(
 ).map(lambda wished: frozenset((*wished, "PARTITION BY")))
 
 
-@settings(max_examples=MANY // 4)
+@broad
 @given(st.one_of(ANY_FEATURES, IN_PARTITIONS).flatmap(wide_cases))
 def test_any_features_together_eq_reference(case: Case) -> None:
     if case.legal and case.rows:

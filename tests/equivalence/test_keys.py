@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
 from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
+from tests.effort import costly
 from tests.predicates.expressions import COLUMNS, tables
 
 PATTERNS = (
@@ -41,7 +42,7 @@ def check(keys: list[str], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("key", KINDS)
-@settings(max_examples=max(20, settings.default.max_examples // 4))
+@costly
 @given(data=st.data())
 def test_partitions_by_one_column_eq_reference(key: str, data: st.DataObject) -> None:
     check([key], data)

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
 from ensue.predicates import sharing
-from tests.equivalence.test_engine import MANY, compiled, described
+from tests.effort import costly
+from tests.equivalence.test_engine import compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, cut, everything, table
 from tests.pairs import Pair, pairs
 from tests.strategies import queries, streams
-
-FEW = MANY // 10
 
 
 def ready(drawn: list[Any]) -> dict[str, ensue.Query]:
@@ -39,7 +38,7 @@ def leaving_out(*, always: bool) -> Iterator[None]:
 several = st.lists(queries(EVERYTHING), min_size=1, max_size=4)
 
 
-@settings(max_examples=FEW)
+@costly
 @given(pairs(EVERYTHING, longest=9), several, st.sampled_from((None, 0, 2)), st.data())
 def test_many_eq_alone(
     pair: Pair, others: list[Any], lateness: int | None, data: st.DataObject
@@ -75,7 +74,7 @@ def in_pieces(
     assert {name: everything(some) for name, some in found.items()} == alone
 
 
-@settings(max_examples=FEW)
+@costly
 @given(several, several, streams(6), streams(6))
 def test_a_query_that_comes_later_sees_what_comes_later(
     early: list[Any], late: list[Any], before: list[Any], after: list[Any]

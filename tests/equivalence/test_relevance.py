@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 import ensue
@@ -34,7 +34,6 @@ SCHEMA = pa.schema(
         "ts": pa.int64(),
     }
 )
-MANY = settings.default.max_examples * 10
 
 
 def found(query: ensue.Query, table: pa.Table) -> Counter[str]:
@@ -55,7 +54,6 @@ ANY_PAIRS = st.one_of(
 )
 
 
-@settings(max_examples=MANY // 2)
 @given(ANY_PAIRS)
 @example(Pair(parse(STRICT_COMPUTED), stream("A1 C2 B3")))
 def test_without_irrelevant_events_eq_with_them(pair: Pair) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -19,12 +19,11 @@ from ensue.operators.match import MatchOperator
 from ensue.options import Limits, ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.results.matches import Matches
-from tests.equivalence.test_engine import MANY, SCHEMA, compiled, described
+from tests.equivalence.test_engine import SCHEMA, compiled, described
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
 
 EVERYTHING = Language(conditions=True, aggregates=True)
-FEW = MANY // 8
 
 
 def cut(data: st.DataObject, rows: list[Any]) -> list[list[Any]]:
@@ -46,7 +45,6 @@ def pushed(session: Session, pieces: list[list[Any]]) -> list[Matches]:
     return [*(session.push(table(piece)) for piece in pieces), session.finish()]
 
 
-@settings(max_examples=FEW)
 @given(pairs(EVERYTHING, longest=9), st.data())
 def test_pushed_bit_by_bit_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -61,7 +59,6 @@ def test_pushed_bit_by_bit_eq_whole(pair: Pair, data: st.DataObject) -> None:
     assert session.stats["matches"] == len(expected)
 
 
-@settings(max_examples=FEW)
 @given(pairs(EVERYTHING, longest=9), st.data())
 def test_pushed_bit_by_bit_by_definition_eq_whole(pair: Pair, data: st.DataObject) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -79,7 +76,6 @@ def shuffled(draw: st.DrawFn, rows: list[dict[str, Any]], bound: int) -> list[di
     return [rows[i] for i in arrivals]
 
 
-@settings(max_examples=FEW)
 @given(pairs(EVERYTHING, longest=9), st.integers(0, 4), st.data())
 def test_reordered_eq_sorted(pair: Pair, bound: int, data: st.DataObject) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -123,7 +119,6 @@ def determinised_before(data: st.DataObject) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=FEW)
 @given(pairs(EVERYTHING, longest=9), st.sampled_from((None, None, 0, 2)), st.data())
 def test_resumed_eq_uninterrupted(pair: Pair, lateness: int | None, data: st.DataObject) -> None:
     ready, rows = compiled(pair.query), pair.rows
@@ -154,7 +149,6 @@ TOTALS = (
 )
 
 
-@settings(max_examples=FEW)
 @given(pairs(longest=9), st.sampled_from(TOTALS), st.data())
 def test_totals_bit_by_bit_eq_whole(pair: Pair, text: str, data: st.DataObject) -> None:
     query = ensue.compile(text)

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
 from ensue.results.matches import Matches
-from tests.equivalence.test_engine import MANY
+from tests.effort import costly
 
 TEXTS = (
     "SELECT * FROM S, R WHERE S>A ; R>B",
@@ -102,7 +102,7 @@ def pieces(
     return [*pushes, left]
 
 
-@settings(max_examples=MANY // 16)
+@costly
 @given(st.sampled_from(TEXTS), rows(), rows(), st.data())
 def test_streams_bit_by_bit_and_resumed_eq_whole(
     text: str, s: list[dict[str, Any]], r: list[dict[str, Any]], data: st.DataObject

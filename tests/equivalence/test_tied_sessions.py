@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
@@ -16,12 +16,11 @@ from ensue.engine.session import Session
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.stream import store
-from tests.equivalence.test_engine import MANY, compiled, described
+from tests.effort import costly
+from tests.equivalence.test_engine import compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, everything, table
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
-
-FEW = MANY // 16
 
 
 def tied(data: st.DataObject, rows: list[dict[str, Any]], coarse: int) -> list[dict[str, Any]]:
@@ -55,7 +54,7 @@ def tied_pairs(language: Language) -> st.SearchStrategy[Pair]:
 COARSE = st.sampled_from((2, 4, 100))
 
 
-@settings(max_examples=FEW)
+@costly
 @given(tied_pairs(EVERYTHING), COARSE, st.sampled_from((None, "v", "w")), st.booleans(), st.data())
 def test_tied_events_bit_by_bit_and_resumed_eq_whole(
     pair: Pair, coarse: int, tiebreak: str | None, by_definition: bool, data: st.DataObject
@@ -79,7 +78,7 @@ def test_tied_events_bit_by_bit_and_resumed_eq_whole(
     assert everything(found) == expected
 
 
-@settings(max_examples=FEW)
+@costly
 @given(tied_pairs(Language()), tied_pairs(Language()), COARSE, st.data())
 def test_tied_events_of_many_queries_eq_each_alone(
     one: Pair, other: Pair, coarse: int, data: st.DataObject
@@ -124,7 +123,7 @@ TOTALS = (
 )
 
 
-@settings(max_examples=FEW)
+@costly
 @given(pairs(longest=12), st.sampled_from(TOTALS), COARSE, st.data())
 def test_tied_totals_bit_by_bit_and_resumed_eq_whole(
     pair: Pair, text: str, coarse: int, data: st.DataObject

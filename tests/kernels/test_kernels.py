@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import ensue
 from ensue.engine.run import find_matches
@@ -143,7 +143,6 @@ def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
     return iter(seen)
 
 
-@settings(max_examples=settings.default.max_examples * 5)
 @given(pairs())
 def test_extracted_eq_whole(pair: Pair) -> None:
     for before, after in harvests(pair):
@@ -161,7 +160,6 @@ def test_listed_bit_by_bit_eq_listed_at_once(pair: Pair) -> None:
 # --- counting --------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings.default.max_examples * 5)
 @given(pairs())
 def test_counted_eq_listed_without_patience(pair: Pair) -> None:
     for _, each in harvests(pair):

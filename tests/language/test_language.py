@@ -76,7 +76,7 @@ def test_spans_cover_what_they_came_from() -> None:
 
 def answered(text: str) -> None:
     """Compile a text; anything but a query or a CeqlError fails, and so does a long wait."""
-    started = time.monotonic()
+    started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ensue.CeqlWarning)
         try:
@@ -85,7 +85,7 @@ def answered(text: str) -> None:
             assert str(error)
             assert error.line >= 1
             assert error.column >= 1
-    assert time.monotonic() - started < 10, "hangs"
+    assert time.process_time() - started < 10, "hangs"
 
 
 @given(st.text())

@@ -6,7 +6,7 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import ensue
@@ -22,11 +22,11 @@ from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Strings, vector_of
+from tests.effort import broad, costly
 from tests.equivalence.slow_twin import symbol_of
 from tests.predicates.expressions import COLUMNS, SCHEMA, SIMPLE, predicates, tables
 
 OPEN_SCHEMA = from_arrow_schema(SCHEMA, closed=False)
-MANY = settings.default.max_examples * 10
 
 
 def machine_of(pattern: str) -> Compiled:
@@ -73,7 +73,7 @@ def check(text: str, predicate: Expression, table: pa.Table, types: pa.Array) ->
     assert Batch(table, strings_of(types)).holds(predicate).tolist() == expected, text
 
 
-@settings(max_examples=MANY)
+@broad
 @given(predicates(2), st.data())
 def test_predicate_vectorised_eq_scalar(text: str, data: st.DataObject) -> None:
     predicate = predicate_of(text)
@@ -87,7 +87,7 @@ def simple(column: str) -> dict[str, Expression]:
 
 
 @pytest.mark.parametrize("column", SIMPLE)
-@settings(max_examples=max(20, MANY // 50))
+@costly
 @given(st.data())
 def test_every_operator_vectorised_eq_scalar(column: str, data: st.DataObject) -> None:
     asked = simple(column)
@@ -105,7 +105,6 @@ def several() -> st.SearchStrategy[list[str]]:
     return st.one_of(few, few, few, many)
 
 
-@settings(max_examples=MANY // 5)
 @given(several(), st.data())
 def test_symbols_eq_predicates_one_by_one(texts: list[str], data: st.DataObject) -> None:
     asked = " AND ".join(f"X[{text}]" for text in texts)

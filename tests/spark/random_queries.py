@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import ensue
 from ensue.analysis.context import Clock
@@ -18,6 +17,7 @@ from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
 from ensue.plan.physical import make_plan
+from tests.effort import look_at
 from tests.pairs import Pair, pairs
 from tests.spark.frames import SCHEMA
 from tests.strategies import Language, word
@@ -50,14 +50,6 @@ def batch(family: Family, count: int, number: int, language: Language, longest: 
     rows: list[dict[str, Any]] = []
     kept: list[Pair] = []
 
-    @seed(SEED * 1000 + number)
-    @settings(
-        max_examples=12 * count,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(pairs(language, longest))
     def collect(pair: Pair) -> None:
         if len(kept) == count:
             raise EnoughError
@@ -69,7 +61,7 @@ def batch(family: Family, count: int, number: int, language: Language, longest: 
                 kept.append(pair)
 
     with suppress(EnoughError):
-        collect()
+        look_at(pairs(language, longest), 12 * count, SEED * 1000 + number, collect)
     after = 0
     for at, pair in enumerate(kept):
         if family != "one" or len(rows) < _SHORT:

@@ -17,6 +17,7 @@ import ensue
 from ensue.datasets import stock_table
 from ensue.spark import explain, unseen
 from tests.cli.command import ensue as run
+from tests.waiting import PATIENCE
 
 QUERY = """
     SELECT x[id], y[id] FROM S WHERE SELL AS x ; BUY AS y PARTITION BY [name] WITHIN 1 [stock_time]
@@ -28,7 +29,7 @@ def command(*arguments: object, **environment: str) -> subprocess.CompletedProce
         [sys.executable, "-m", "ensue", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, **environment},
     )

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from ensue.spark.java import java_home
 from tests.spark.frames import local
 from tests.spark.test_streaming import SEVERAL, Source, pieces, shuffled, trades
+from tests.waiting import PATIENCE
 
 CLIENT = f"""
 import json, sys, warnings
@@ -45,7 +46,7 @@ found = recognize(
 )
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
-assert stream.start().awaitTermination(240)
+assert stream.start().awaitTermination({PATIENCE})
 print(json.dumps([batch, ids(spark.read.parquet(folder + "/found"))]))
 """
 
@@ -62,7 +63,7 @@ def test_batch_and_stream_over_connect(spark: SparkSession, tmp_path: Path) -> N
         [sys.executable, "-c", CLIENT, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=PATIENCE,
         check=False,
         env={
             **os.environ,

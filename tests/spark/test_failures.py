@@ -7,19 +7,19 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 import ensue
 from ensue.spark import recognize
 from tests.spark.frames import frame_of, local_ids
 from tests.spark.test_streaming import Source, pieces, shuffled, trades
+from tests.waiting import PATIENCE, wait_until
 
 QUERY = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 [ts]"
 
@@ -56,7 +56,7 @@ events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
 found = recognize(events.parquet(folder + "/events"), {QUERY!r}, tiebreak="id", lateness=4, tasks=2)
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
-assert stream.start().awaitTermination(240)
+assert stream.start().awaitTermination({PATIENCE})
 """
 
 
@@ -64,13 +64,21 @@ def numbers(folder: Path) -> set[int]:
     return {int(each.name) for each in folder.iterdir() if each.name.isdecimal()}
 
 
-def driver(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+@contextmanager
+def driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A driver and its JVM, which do not outlive the block."""
+    process = subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(folder)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
@@ -82,19 +90,13 @@ def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
     for piece in pieces(shuffled(table, 4, chance), 3, chance):
         source.write(piece)
     source.flush(1000)
-    first = driver(tmp_path)
     checkpoint = tmp_path / "checkpoint"
-    deadline = time.monotonic() + 200
-    # As soon as the second batch is planned, the driver and its JVM die, in the middle of it.
-    while not (checkpoint / "offsets" / "1").exists():
-        if first.poll() is not None or time.monotonic() > deadline:
-            pytest.fail("the stream did not get so far")
-        time.sleep(0.02)
-    os.killpg(first.pid, signal.SIGKILL)
-    first.wait()
+    with driver(tmp_path) as first:
+        # As soon as the second batch is planned, they die, in the middle of it.
+        wait_until((checkpoint / "offsets" / "1").exists, "the second batch is planned", first)
     assert numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
-    again = driver(tmp_path)
-    assert again.wait(240) == 0
+    with driver(tmp_path) as again:
+        assert again.wait(PATIENCE) == 0
     expected = local_ids(ensue.run(QUERY, table, tiebreak="id"))
     rows = spark.read.parquet(str(tmp_path / "found")).select("match_id").collect()
     assert Counter(row.match_id for row in rows) == expected

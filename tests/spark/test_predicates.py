@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -26,6 +25,7 @@ from ensue.predicates.evaluate import Batch
 from ensue.predicates.regex import to_java
 from ensue.predicates.spark import Writer
 from ensue.predicates.vectors import Strings, UnsupportedError, path_column, vector_of
+from tests.effort import drawn
 from tests.predicates.expressions import SIMPLE, predicates
 from tests.spark.frames import frame_of
 from tests.spark.random_queries import SEED
@@ -228,21 +228,7 @@ def test_predicate_in_spark_eq_local_for_every_operator_and_column(frame: DataFr
 
 
 def test_predicate_in_spark_eq_local(frame: DataFrame) -> None:
-    texts: list[str] = []
-
-    @seed(SEED)
-    @settings(
-        max_examples=400,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(predicates(2))
-    def collect(text: str) -> None:
-        texts.append(text)
-
-    collect()
-    given_, _ = compare(frame, texts)
+    given_, _ = compare(frame, drawn(predicates(2), 400, SEED))
     assert given_ > 150
 
 

@@ -23,6 +23,7 @@ from ensue.spark import recognize
 from tests.spark.frames import SCHEMA, local
 from tests.spark.random_queries import SEED, batch
 from tests.strategies import Language
+from tests.waiting import PATIENCE, wait_until
 
 SEVERAL = {
     "keys": "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 [ts]",
@@ -80,7 +81,7 @@ def drain(found: DataFrame, folder: Path, **options: Any) -> list[Any]:
         .trigger(**{"availableNow": True, **options})
         .start()
     )
-    assert query.awaitTermination(240)
+    assert query.awaitTermination(PATIENCE)
     return query.recentProgress
 
 
@@ -287,11 +288,11 @@ def test_the_rate_source_with_a_processing_time_trigger(spark: SparkSession) -> 
         .start()
     )
     try:
-        deadline = time.monotonic() + 120
-        while spark.table("of_rate").count() < 9:
-            assert query.exception() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        wait_until(
+            lambda: query.exception() is not None or spark.table("of_rate").count() >= 9,
+            "nine matches are found",
+        )
+        assert query.exception() is None
     finally:
         query.stop()
     found = sorted((row.x[0].value, row.y[0].value) for row in spark.table("of_rate").collect())
