@@ -35,6 +35,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_LONG = ("tests/spark/", "tests/equivalence/", "tests/kernels/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let folders with long tests go first: short ones then fill the end in every process."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep all tests on Spark in one process, so that one Java serves them."""

@@ -53,13 +53,27 @@ def test_help_imports_no_arrow() -> None:
 
 
 @pytest.mark.parametrize("command", [check, run, run_tests, stock, demo])
-def test_examples_of_the_help_run(command: Callable[..., None], tmp_path: Path) -> None:
+def test_examples_of_the_help_run(
+    command: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell reads each line, and says what it would start; that then runs in this process."""
+    monkeypatch.chdir(tmp_path)
     _, _, text = inspect.getdoc(command).partition("Examples:\n")
     examples = [line.strip().replace("\\[", "[") for line in text.splitlines()]
     assert len(examples) >= 2
-    function = f'ensue() {{ "{sys.executable}" -m ensue "$@"; }}'
-    script = "\n".join(["set -e", function, *examples])
-    subprocess.run(["sh", "-c", script], check=True, cwd=tmp_path, capture_output=True)
+    ran = 0
+    for example in examples:
+        script = f"ensue() {{ printf '%s\\0' \"$@\" >.arguments; cat >.input; }}\n{example}"
+        subprocess.run(["sh", "-ec", script], check=True, stdin=subprocess.DEVNULL)
+        asked = tmp_path / ".arguments"
+        if asked.exists():
+            arguments = asked.read_text().split("\0")[:-1]
+            given = (tmp_path / ".input").read_bytes()
+            asked.unlink()
+            outcome = ensue(*arguments, stdin=given)
+            assert outcome.code == 0, f"{example}\n{outcome.stderr}"
+            ran += 1
+    assert ran >= 2
 
 
 def test_a_closed_pipe_is_silent() -> None:
