@@ -22,8 +22,8 @@ from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Strings, vector_of
+from tests.automata.slow_twin import symbol_of
 from tests.effort import broad, costly
-from tests.equivalence.slow_twin import symbol_of
 from tests.predicates.expressions import COLUMNS, SCHEMA, SIMPLE, predicates, tables
 
 OPEN_SCHEMA = from_arrow_schema(SCHEMA, closed=False)

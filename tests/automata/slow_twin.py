@@ -34,9 +34,11 @@ def _holds(predicate: Predicate, event: Event, position: int) -> bool:
             return evaluate(predicate, lookup) is True
 
 
-def simulate(compiled: Compiled, stream: Sequence[Event]) -> list[ComplexEvent]:
+def simulate(
+    compiled: Compiled, stream: Sequence[Event], determined: Determined | None = None
+) -> list[ComplexEvent]:
     """Return the complex events of all accepting runs, one for each run."""
-    determined = Determined(compiled)
+    determined = determined or Determined(compiled)
     symbols = [symbol_of(compiled, event, i) for i, event in enumerate(stream)]
     found: list[ComplexEvent] = []
     runs: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []

@@ -11,9 +11,9 @@ from ensue.automata.build import Compiled, compile_formula
 from ensue.automata.determine import START, Determined
 from ensue.automata.machine import State
 from ensue.logic.reference import ComplexEvent, Event
+from tests.automata.slow_twin import simulate, symbol_of
 from tests.effort import broad
-from tests.equivalence.slow_twin import simulate, symbol_of
-from tests.equivalence.test_automaton import events_of, formula_of
+from tests.formulas import events_of, formula_of
 from tests.pairs import Pair, pairs
 
 Word = frozenset[tuple[int, int]]
