@@ -35,24 +35,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_LONG = ("tests/spark/", "tests/equivalence/", "tests/kernels/")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let folders with long tests go first: short ones then fill the end in every process."""
-    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep all tests on Spark in one process, so that one Java serves them."""
+    """Keep together what shares something, and let the rest fill the gaps.
+
+    All tests on Spark run in one process, so that one Java serves them; so do all tests of a file
+    that draws pairs of queries and streams once. xdist hands out such groups first, the largest
+    ahead, and then single tests, so that no process ends much later than the others.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneSpark(LoadScopeScheduling):
+    class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+            if nodeid.startswith("tests/spark/"):
+                return "spark"
+            if nodeid.startswith(("tests/equivalence/", "tests/kernels/")):
+                return nodeid.partition("::")[0]
+            return nodeid
 
-    return OneSpark(config, log)
+    return Together(config, log)
 
 
 @pytest.fixture

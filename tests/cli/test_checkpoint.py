@@ -26,8 +26,8 @@ from ensue.errors import SnapshotError
 from ensue.io import arrow, csv, jsonl
 from ensue.io.write import write_events
 from tests.cli.command import NARROW, ensue
+from tests.effort import FUZZ
 
-FUZZ = bool(os.environ.get("ENSUE_FUZZ"))
 QUERY = """\
 SELECT s, b FROM Stock
 WHERE (SELL AS s ; BUY AS b ; SELL) FILTER s[volume > 1900] AND b[volume > 1500]

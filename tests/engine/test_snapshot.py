@@ -16,6 +16,7 @@ import pytest
 import ensue
 from ensue.state import container as blocks
 from ensue.state.codec import decode, encode
+from tests.effort import FUZZ
 from tests.engine.kept_snapshots import CASES, FOLDER, ROWS
 
 HALF = len(ROWS) // 2
@@ -211,7 +212,7 @@ def test_a_newer_version_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPat
 
 # damage
 
-MANY = 10_000 if os.environ.get("ENSUE_FUZZ") else 400
+MANY = 10_000 if FUZZ else 400
 
 
 def flipped(block: bytes, rng: np.random.Generator) -> bytes:

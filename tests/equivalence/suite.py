@@ -20,7 +20,7 @@ from tests.pairs import collected, related_pairs
 Row = dict[str, Any]
 Bag = Counter[tuple[Any, ...]]
 
-DRAWN, SEED = 150, 20
+DRAWN, SEED = 100, 20
 
 
 class MiscountedError(Exception):

@@ -13,9 +13,16 @@ import ensue.spark
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Two cores; a task that fails is tried again, up to four times."""
+    """Two cores; a task that fails is tried again, up to four times.
+
+    Java compiles quickly instead of well: no test asks the same long enough to win that back.
+    """
+    config = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = ensue.spark.session("local[2,4]", config={"spark.sql.shuffle.partitions": "2"})
+        running = ensue.spark.session("local[2,4]", config=config)
         yield running
         running.stop()

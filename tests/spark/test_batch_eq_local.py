@@ -9,10 +9,12 @@ from ensue.options import DEFAULT_LIMITS, ReadOptions
 from ensue.spark import recognize
 from ensue.spark.plan import way_of
 from ensue.spark.recognize import programs_of
+from tests.effort import FUZZ
 from tests.spark.frames import frame_of, ids_by_query, local
 from tests.spark.random_queries import SEED, Family, batch
 from tests.strategies import Language
 
+MANY, FEW = (50, 20) if FUZZ else (24, 10)
 PLAIN, CONDITIONS = Language(), Language(conditions=True)
 
 
@@ -20,13 +22,12 @@ PLAIN, CONDITIONS = Language(), Language(conditions=True)
 @pytest.mark.parametrize(
     ("family", "count", "pushdown"),
     [
-        ("keys", 50, True),
-        ("keys", 20, False),
-        ("slices", 50, True),
-        ("slices", 20, False),
-        ("one", 20, True),
-        ("one", 21, True),
-        ("one", 22, False),
+        ("keys", MANY, True),
+        ("keys", FEW, False),
+        ("slices", MANY, True),
+        ("slices", FEW, False),
+        ("one", FEW, True),
+        ("one", FEW + 1, False),
     ],
 )
 def test_spark_batch_eq_local(
