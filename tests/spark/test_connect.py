@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from ensue.spark.java import java_home
 from tests.spark.frames import local
+from tests.spark.patience import FINISH
 from tests.spark.test_streaming import SEVERAL, Source, pieces, shuffled, trades
 from tests.waiting import PATIENCE
 
@@ -46,7 +47,7 @@ found = recognize(
 )
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
-assert stream.start().awaitTermination({PATIENCE})
+{FINISH}
 print(json.dumps([batch, ids(spark.read.parquet(folder + "/found"))]))
 """
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 import ensue
 from ensue.spark import recognize
 from tests.spark.frames import frame_of, local_ids
+from tests.spark.patience import FINISH
 from tests.spark.test_streaming import Source, pieces, shuffled, trades
 from tests.waiting import PATIENCE, wait_until
 
@@ -56,7 +57,7 @@ events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
 found = recognize(events.parquet(folder + "/events"), {QUERY!r}, tiebreak="id", lateness=4, tasks=2)
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
-assert stream.start().awaitTermination({PATIENCE})
+{FINISH}
 """
 
 
