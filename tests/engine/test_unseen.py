@@ -218,3 +218,12 @@ def test_nothing_is_named_where_there_is_a_match(pair: Pair, data: st.DataObject
     assert not (sentences and counts[0]), sentences
     without_others = [each.partition(";")[0] for each in sentences]
     assert [each.partition(";")[0] for each in said(in_pieces)] == without_others
+
+
+def test_types_in_a_field_of_an_object_have_a_column() -> None:
+    rows = [{"event": {"action": "login"}}, {"event": {"action": "logout"}}]
+    with pytest.warns(ensue.UnseenWarning) as caught:
+        ensue.run("SELECT * FROM S WHERE log_in ; logout", rows, type="event.action").count  # noqa: B018
+    assert [str(each.message) for each in caught] == [
+        "no event has type 'log_in'; there are login, logout"
+    ]

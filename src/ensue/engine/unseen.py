@@ -317,7 +317,8 @@ def _sentence(leaf: Leaf, seen: Occurrences, columns: Collection[str], type_colu
         case HasType(names=names):
             said = f"no event has type {_either(names)}"
             others = _there_are(names, seen.others(None))
-            if type_column not in columns:
+            # Any other type column would have to be there; it may be a field of a struct.
+            if type_column == "type" and type_column not in columns:
                 absent = f", because there is no column '{type_column}': pass "
                 return Message(said, others, absent, Option("type"))
             return said + others

@@ -56,10 +56,8 @@ class SortedPipeline:
     def read(self, table: pa.Table) -> tuple[InputBatch, np.ndarray]:
         """Return events with their types and times; EventError where one has no time."""
         check_times(table, self._program.time)
-        name = self._program.options.type
-        types = path_column(table, (name,))
-        if types is None and "." in name:
-            types = path_column(table, tuple(name.split(".")))
+        path = self._program.type_path
+        types = None if path is None else path_column(table, path)
         if types is None:
             # There is one type, or Spark has answered all that is asked about types.
             types = pa.chunked_array([repeated(self._program.sources[0], table.num_rows)])

@@ -70,6 +70,19 @@ class Program:
         return self.bound.clock.column
 
     @cached_property
+    def type_path(self) -> AttributePath | None:
+        """The column with the types of events, or a field of a struct; None: there is none."""
+        name = self.options.type
+        return next(
+            (
+                path
+                for path in ((name,), tuple(name.split(".")))
+                if path_column(self.columns.empty_table(), path) is not None
+            ),
+            None,
+        )
+
+    @cached_property
     def tiebreak(self) -> AttributePath | None:
         """The column that orders events of one time."""
         name = self.options.tiebreak

@@ -104,6 +104,5 @@ def _writer(program: Program) -> Writer:
         found = path_column(empty, path)
         return None if found is None else found.type
 
-    name = program.options.type
-    known = name in program.columns.names
-    return Writer(type_at, column((name,)) if known else string(program.sources[0]))
+    path = program.type_path
+    return Writer(type_at, string(program.sources[0]) if path is None else column(path))

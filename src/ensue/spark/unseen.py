@@ -100,8 +100,8 @@ def _is_text(program: Program, path: AttributePath) -> bool:
 
 
 def _type(program: Program) -> Column:
-    name = program.options.type
-    return column_of((name,)) if name in program.columns.names else F.lit(program.sources[0])
+    path = program.type_path
+    return F.lit(program.sources[0]) if path is None else column_of(path)
 
 
 def _values(events: DataFrame, program: Program, path: AttributePath | None) -> list[str]:
