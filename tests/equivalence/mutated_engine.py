@@ -15,7 +15,7 @@ from ensue.kernels.match import driver
 from ensue.operators import match as fast
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.stream import clocks as reading
+from ensue.stream import keys as reading
 from tests.equivalence.mutations import Patch, mutation
 
 # --- determinisation and tables --------------------------------------------------------------

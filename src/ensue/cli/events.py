@@ -29,7 +29,8 @@ from ensue.plan.columns import columns_read
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from ensue.plan.result_schema import result_schema
-from ensue.stream.batch import column_at, path_of
+from ensue.predicates.vectors import column_at
+from ensue.stream.batch import path_of
 from ensue.stream.conform import Conformer
 
 

@@ -18,6 +18,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.engine.unseen import Occurrences
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.logic.required import Requirement
 from ensue.messages import Message, message_of
 from ensue.operators.match import MatchOperator, Sharing
 from ensue.operators.operator import NOTHING, Operator, OperatorOutput, StoppedError
@@ -28,7 +29,7 @@ from ensue.predicates.sharing import Union
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
-from ensue.stream.clocks import read_streams
+from ensue.stream.keys import read_streams
 from ensue.stream.store import EventStore
 
 
@@ -65,6 +66,8 @@ class Execution:
     """NULLs from predicates that queries share."""
     occurrences: Occurrences = field(default_factory=Occurrences)
     """What the queries require and no event has had so far."""
+    _looks: bool = True
+    """Whether some of it may still be missing."""
     stopped: BudgetError | None = None
     """Why some query has not read all that the last step brought."""
     next_position: int = 0
@@ -77,6 +80,11 @@ class Execution:
         """Let one more query read the stream from here on."""
         self.instances[name] = instance
         self._shared_predicates = None
+
+    def require(self, required: Requirement) -> None:
+        """Look for what a query requires of the events."""
+        self.occurrences.want(required)
+        self._looks = True
 
     def remove(self, name: str) -> None:
         """Drop a query and its state."""
@@ -173,8 +181,11 @@ class Execution:
 
     def _note_occurrences(self, batch: EventBatch, sharing: Sharing | None) -> None:
         """Note which types and values occur, as long as some that are required have not."""
+        if not self._looks:
+            return
         seen = self.occurrences
         if not seen.waiting:
+            self._looks = False
             for instance in self.instances.values():
                 instance.tally.witness = None
             return
@@ -187,7 +198,7 @@ class Execution:
             seen.read(Batch(batch.table, batch.types) if sharing is None else sharing.shared.batch)
 
     def _chunk(self, instance: QueryInstance, output: OperatorOutput) -> ResultChunk:
-        if output:
+        if output.findings or output.totals:
             return ResultChunk(instance.schema, self.store.view(), *output)
         newest = self.store.newest
         return ResultChunk(instance.schema, lambda: newest, *output)

@@ -31,10 +31,10 @@ from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from ensue.plan.result_schema import result_schema
-from ensue.predicates.vectors import UnsupportedError
+from ensue.predicates.vectors import UnsupportedError, column_at
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.state.container import below, part
-from ensue.stream.batch import EventBatch, InputBatch, column_at
+from ensue.stream.batch import EventBatch, InputBatch
 from ensue.stream.conform import ConformedInput, Conformer
 from ensue.stream.reorder import CheckedBatch, ReorderBuffer
 
@@ -281,7 +281,7 @@ class Pipeline:
 
     def _start(self, name: str, instance: BoundInstance) -> None:
         """Let a bound query read the stream."""
-        self.execution.occurrences.want(instance.required)
+        self.execution.require(instance.required)
         self._bound[name] = instance
         self.execution.add(name, instance)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
-from ensue.engine.sessions import Sessions
+from ensue.engine.session import LiveStream
 from ensue.engine.unseen import warn_of
 from ensue.errors import EventError
 from ensue.operators.reference import ReferenceOperator
@@ -122,7 +122,7 @@ def find_all(
     queries: Mapping[str, Query], events: object, options: ReadOptions, mode: ExecutionMode
 ) -> dict[str, Matches]:
     """Find the matches of many queries, each as if it were alone, in one pass over the events."""
-    pipelines = Sessions(queries, options, mode).pipelines
+    pipelines = LiveStream(queries, options, mode).pipelines
     if len(pipelines) > 1:
         events = read_once(events)
     found: dict[str, Matches] = {}

@@ -1,41 +1,68 @@
-"""Sessions: a query on a live stream, pushed bit by bit."""
+"""Sessions: a query on a live stream, pushed batch by batch.
+
+`LiveStream` is what sessions of one query and of many share: queries that read the same columns in
+the same order share a pipeline, so that events are read, put in order and kept once for all of
+them, and each distinct predicate is evaluated once. A push first prepares all pipelines, which
+changes nothing, and then applies them, so that it is taken as a whole or not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any, Self
 
 import pyarrow as pa
 
+from ensue.analysis.context import Clock
+from ensue.engine import snapshot, stats
+from ensue.engine.execution import QueryInstance
+from ensue.engine.lock import OperationLock, exclusive
+from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
-from ensue.engine.sessions import Sessions
-from ensue.errors import BudgetError
+from ensue.engine.unseen import warn_of
+from ensue.errors import BudgetError, EventError
 from ensue.io.rejected import Rejected
-from ensue.options import OnError, ReadOptions
+from ensue.messages import Message, Option
+from ensue.options import OnError, ReadOptions, with_settings
 from ensue.plan.mode import ExecutionMode
-from ensue.results.matches import Matches
+from ensue.predicates.vectors import UnsupportedError
+from ensue.results.chunk import MatchCount, ResultChunks
+from ensue.results.matches import InputSummary, Matches
+from ensue.stream.batch import declared_columns, read_once
+from ensue.stream.reorder import ReorderBuffer
+from ensue.stream.times import time_in_units
+
+KEPT = 10_000
+"""So many late events, and rejected ones, are kept: the last ones."""
 
 _NAME = ""
-"""What the one query is called."""
+"""What the query of a session of one is called."""
 
 
-class Session:
-    """A query on a live stream: what it found comes back from each push.
-
-    The results do not depend on how the stream is cut into pushes. The session keeps the rows
-    that partial matches may still need and no others; matches own what they need. Any thread may
-    call any method: one call after the other has its turn.
-    """
+class LiveStream:
+    """Queries on a live stream. Any thread may call any method: they run one after the other."""
 
     def __init__(
-        self, query: Query, options: ReadOptions, mode: ExecutionMode, on_error: OnError = "raise"
+        self,
+        queries: Mapping[str, Query],
+        options: ReadOptions,
+        mode: ExecutionMode,
+        on_error: OnError = "raise",
     ) -> None:
-        self.query = query
-        self._of_one = Sessions({_NAME: query}, options, mode, on_error)
-
-    def __repr__(self) -> str:
-        return f"Session({self.query!r}, {self._of_one.state})"
+        self._turn = OperationLock()
+        self._options, self._mode = options, mode
+        self._on_error = on_error
+        self._pipelines: dict[str, Pipeline] = {}
+        self._pipeline_of: dict[str, Pipeline] = {}
+        self._counts: dict[str, MatchCount] = {}
+        self._late = self._rejected = 0
+        self._late_tables: deque[pa.Table] = deque()
+        self._rejected_rows: deque[Rejected] = deque(maxlen=KEPT)
+        self._finished = self._closed = False
+        for name, query in queries.items():
+            self._add(name, query)
 
     def __enter__(self) -> Self:
         return self
@@ -43,13 +70,266 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @exclusive
     def close(self) -> None:
         """Take no more events; what the session knows can still be read.
 
         It does not finish the stream: where the end of it is to complete matches, call `finish`.
         """
-        self._of_one.close()
+        self._closed = True
 
+    # queries
+
+    @property
+    def pipelines(self) -> list[Pipeline]:
+        """The queries by what they share."""
+        return list(self._pipelines.values())
+
+    def _queries(self) -> dict[str, Query]:
+        return {name: pipeline.queries[name] for name, pipeline in self._pipeline_of.items()}
+
+    def _add(self, name: str, query: Query) -> None:
+        if name in self._pipeline_of:
+            raise ValueError(f"there is a query named '{name}' already; replace() it")
+        options = with_settings(self._options, query.settings)
+        key = _pipeline_key(query, options)
+        pipeline = self._pipelines.get(key)
+        if pipeline is None:
+            pipeline = Pipeline({name: query}, options, self._mode, self._on_error != "raise")
+            self._pipelines[key] = pipeline
+        else:
+            pipeline.add(name, query)
+        self._pipeline_of[name] = pipeline
+        self._counts[name] = MatchCount()
+        for each in self._pipelines.values():
+            each.check_ahead = len(self._pipelines) > 1
+
+    # events
+
+    def _push(self, events: object, first_row: int) -> dict[str, Matches]:
+        self._refuse_if_over()
+        pipelines = self.pipelines
+        if len(pipelines) > 1:
+            events = read_once(events)
+        try:
+            prepared = [pipeline.prepare(events, first_row) for pipeline in pipelines]
+            caught = self._catch_up()
+            found: dict[str, Matches] = {}
+            for pipeline, each in zip(pipelines, prepared, strict=True):
+                before = pipeline.released
+                chunks = pipeline.apply(each)
+                found |= self._matched(pipeline, each, caught, chunks, before)
+        except UnsupportedError as error:
+            raise EventError(
+                Message(
+                    f"a condition compares values that a stream cannot keep ({error}); ",
+                    Option("on_error", "collect"),
+                    " keeps such events apart",
+                )
+            ) from error
+        self._note(prepared)
+        return self._whole(found)
+
+    def _advance(self, time: int | datetime | date) -> dict[str, Matches]:
+        self._refuse_if_over()
+        for pipeline in self._pipelines.values():
+            if pipeline.reorder is not None and pipeline.reorder.time_path is None:
+                raise EventError(
+                    Message(
+                        "advance() needs a time column: pass ",
+                        Option("time"),
+                        " when opening the session",
+                    )
+                )
+
+        def advance(pipeline: Pipeline, reorder: ReorderBuffer) -> ResultChunks:
+            return pipeline.advance(time_in_units(time, reorder.kind, pipeline.options.time_unit))
+
+        return self._without_events(advance)
+
+    def _finish(self) -> dict[str, Matches]:
+        self._refuse_if_over()
+        found = self._without_events(lambda pipeline, _: pipeline.finish())
+        self._finished = True
+        warn_of(each for pipeline in self._pipelines.values() for each in pipeline.silences())
+        return found
+
+    def _without_events(
+        self, step: Callable[[Pipeline, ReorderBuffer], ResultChunks]
+    ) -> dict[str, Matches]:
+        """Take a step in all pipelines that have had events."""
+        caught = self._catch_up()
+        found: dict[str, Matches] = {}
+        for pipeline in self._pipelines.values():
+            before = pipeline.released
+            if pipeline.reorder is None:
+                found |= self._nothing(pipeline, caught)
+            else:
+                found |= self._matched(
+                    pipeline, None, caught, step(pipeline, pipeline.reorder), before
+                )
+        return self._whole(found)
+
+    def _refuse_if_over(self) -> None:
+        if self._finished:
+            raise EventError("this session is finished; open another one")
+        if self._closed:
+            raise EventError("this session is closed; open another one, or resume a snapshot")
+
+    def _catch_up(self) -> ResultChunks:
+        """Let queries read what they have not read yet because a budget ran out."""
+        pipelines = [pipeline for pipeline in self._pipelines.values() if pipeline.is_behind]
+        chunks: ResultChunks = {}
+        for pipeline in pipelines:
+            chunks |= pipeline.catch_up()
+        if any(pipeline.stopped is not None for pipeline in pipelines):
+            found: dict[str, Matches] = {}
+            for pipeline in self._pipelines.values():
+                if pipeline in pipelines:
+                    found |= self._matched(pipeline, None, chunks, {}, pipeline.released)
+                else:
+                    found |= self._nothing(pipeline, {})
+            self._whole(found)
+        return chunks
+
+    def _nothing(self, pipeline: Pipeline, caught: ResultChunks) -> dict[str, Matches]:
+        """Return no matches but those that a pipeline has caught up on."""
+        prepared = pipeline.prepare([])
+        return self._matched(
+            pipeline, prepared, caught, pipeline.apply(prepared), pipeline.released
+        )
+
+    def _whole(self, found: Mapping[str, Matches]) -> dict[str, Matches]:
+        """Return what was found, or raise it where a query has not read everything."""
+        in_order = {name: found[name] for name in self._pipeline_of}
+        for pipeline in self._pipelines.values():
+            if pipeline.stopped is not None:
+                pipeline.stopped.matches = in_order
+                raise pipeline.stopped
+        return in_order
+
+    def _matched(
+        self,
+        pipeline: Pipeline,
+        prepared: PreparedPush | None,
+        caught: ResultChunks,
+        chunks: ResultChunks,
+        before: int,
+    ) -> dict[str, Matches]:
+        """Hand out what a step completed."""
+        instances: Mapping[str, QueryInstance] = (
+            pipeline.instances if prepared is None else prepared.instances
+        )
+        found = {}
+        for name, instance in instances.items():
+            account = InputSummary(instance.tally, pipeline.released - before)
+            if prepared is not None:
+                account.add(prepared.late, prepared.rejected)
+            every = [*caught.get(name, ()), *chunks.get(name, ())]
+            self._counts[name].add(every)
+            found[name] = Matches(instance.schema, iter(every), account, live=False)
+        return found
+
+    def _note(self, prepared: list[PreparedPush]) -> None:
+        """Write down what does not take part; pipelines on one clock agree on it."""
+        by_clock = {each.reorder.time_path: each for each in reversed(prepared)}
+        for each in by_clock.values():
+            if each.late is not None:
+                self._late += each.late.num_rows
+                self._late_tables.append(each.late)
+                kept = sum(table.num_rows for table in self._late_tables)
+                while kept - self._late_tables[0].num_rows >= KEPT:
+                    kept -= self._late_tables.popleft().num_rows
+            if each.rejected:
+                self._rejected += len(each.rejected)
+                self._rejected_rows.extend(each.rejected)
+
+    # what there is to know
+
+    @property
+    def progress(self) -> str:
+        """How far the stream was read, in words; nothing is counted for it."""
+        return stats.progress(self.pipelines) + (", finished" if self._finished else "")
+
+    @property
+    @exclusive
+    def late(self) -> pa.Table:
+        """The last 10,000 events that came too late; `matches.late` has those of one push."""
+        if not self._late_tables:
+            known = [pipeline.conformer.fields for pipeline in self._pipelines.values()]
+            fields = known[0] if known else {}
+            return pa.schema(list(fields.items())).empty_table()
+        every = pa.concat_tables(list(self._late_tables), promote_options="permissive")
+        return every.slice(max(every.num_rows - KEPT, 0))
+
+    @property
+    @exclusive
+    def rejected(self) -> list[Rejected]:
+        """The last 10,000 events that could not be read or take part, each with the reason."""
+        return list(self._rejected_rows)
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The same as `rejected`, under the name that it had before."""
+        return self.rejected
+
+    def _stats(self) -> dict[str, Any]:
+        return stats.gather(self.pipelines, self._counts, self._late, self._rejected)
+
+    @exclusive
+    def snapshot(self) -> bytes:
+        """Return the state of the session as bytes, from which `resume` goes on.
+
+        What was late or rejected is counted in it; the events themselves are not part of it.
+        """
+        header = {
+            "options": snapshot.describe_options(self._options),
+            "manner": snapshot.describe_mode(self._mode),
+            "on_error": self._on_error,
+            "queries": {name: snapshot.describe(query) for name, query in self._queries().items()},
+            "counts": {name: each.total for name, each in self._counts.items()},
+            "late": self._late,
+            "aside": self._rejected,
+            "finished": self._finished,
+            "lanes": tuple(tuple(pipeline.queries) for pipeline in self._pipelines.values()),
+        }
+        return snapshot.write(header, self.pipelines)
+
+    def _restore(self, queries: Mapping[str, Query], sections: Mapping[str, Any]) -> None:
+        """Take over the state of a snapshot of these very queries."""
+        header = sections["header"]
+        # Queries are added in the order of their pipelines, as they were written.
+        for names in header["lanes"]:
+            for name in names:
+                self._add(name, queries[name])
+        if tuple(tuple(each.queries) for each in self._pipelines.values()) != header["lanes"]:
+            raise snapshot.damaged("its queries are not those of its pipelines")
+        for number, pipeline in enumerate(self._pipelines.values()):
+            snapshot.restore(pipeline, sections, number)
+        self._pipeline_of = {name: self._pipeline_of[name] for name in header["queries"]}
+        self._counts = {name: MatchCount(known) for name, known in header["counts"].items()}
+        self._late, self._rejected = header["late"], header["aside"]
+        self._finished = header["finished"]
+
+
+class Session(LiveStream):
+    """A query on a live stream: what it found comes back from each push.
+
+    The results do not depend on how the stream is cut into pushes. The session keeps the rows
+    that partial matches may still need and no others; matches own what they need. Any thread may
+    call any method: they run one after the other.
+    """
+
+    def __init__(
+        self, query: Query, options: ReadOptions, mode: ExecutionMode, on_error: OnError = "raise"
+    ) -> None:
+        self.query = query
+        super().__init__({_NAME: query}, options, mode, on_error)
+
+    def __repr__(self) -> str:
+        return f"Session({self.query!r}, {self.progress})"
+
+    @exclusive
     def push(self, events: object, *, first_row: int = 0) -> Matches:
         """Read more events and return the matches that they complete.
 
@@ -62,10 +342,11 @@ class Session:
             first_row: the number by which errors call the first of these events.
         """
         try:
-            return self._of_one.push(events, first_row=first_row)[_NAME]
+            return self._push(events, first_row)[_NAME]
         except BudgetError as error:
             raise _of_one(error) from None
 
+    @exclusive
     def advance(self, time: int | datetime | date) -> Matches:
         """Advance time without events, and return what that completes.
 
@@ -74,33 +355,20 @@ class Session:
         is past changes nothing.
         """
         try:
-            return self._of_one.advance(time)[_NAME]
+            return self._advance(time)[_NAME]
         except BudgetError as error:
             raise _of_one(error) from None
 
+    @exclusive
     def finish(self) -> Matches:
         """Signal the end of input and return the remaining matches; nothing can be pushed then."""
         try:
-            return self._of_one.finish()[_NAME]
+            return self._finish()[_NAME]
         except BudgetError as error:
             raise _of_one(error) from None
 
     @property
-    def late(self) -> pa.Table:
-        """The last 10,000 events that came too late; `matches.late` has those of one push."""
-        return self._of_one.late
-
-    @property
-    def rejected(self) -> list[Rejected]:
-        """The last 10,000 events that could not be read or take part, each with the reason."""
-        return self._of_one.rejected
-
-    @property
-    def aside(self) -> list[Rejected]:
-        """The same as `rejected`, under the name that it had before."""
-        return self.rejected
-
-    @property
+    @exclusive
     def stats(self) -> dict[str, Any]:
         """What the session has seen and what it keeps.
 
@@ -108,25 +376,22 @@ class Session:
         take part any more; `nodes` and `bytes` are what is kept for partial matches, `rows` the
         events that they may need; `nulls` counts values that arithmetic did not have.
         """
-        stats = self._of_one.stats
-        del stats["queries"]
-        return stats
-
-    def snapshot(self) -> bytes:
-        """Return the state of the session as bytes, from which `query.resume` goes on.
-
-        What was late or rejected is counted in it; the events themselves are not part of it.
-        """
-        return self._of_one.snapshot()
+        found = self._stats()
+        del found["queries"]
+        return found
 
     @classmethod
     def resume(
         cls, query: Query, block: bytes, on_error: OnError | None, limits: Mapping[str, int]
     ) -> Session:
         """Go on from a snapshot."""
+        queries = {_NAME: query}
+        sections = snapshot.read(block, queries)
+        opened = snapshot.settings_of(sections, on_error, limits)
         session = cls.__new__(cls)
         session.query = query
-        session._of_one = Sessions.resume({_NAME: query}, block, on_error, limits)
+        LiveStream.__init__(session, {}, *opened)
+        session._restore(queries, sections)
         return session
 
 
@@ -134,3 +399,11 @@ def _of_one(error: BudgetError) -> BudgetError:
     """Let an error have the matches of the one query."""
     error.matches = error.matches[_NAME]
     return error
+
+
+def _pipeline_key(query: Query, options: ReadOptions) -> str:
+    """Name what queries must have in common to share a pipeline."""
+    sources = [word.text for word in query.tree.sources]
+    clock = query.bind(query.schema, Clock()).clock.column
+    columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
+    return repr((sources, clock, columns, options))

@@ -17,7 +17,7 @@ from ensue.analysis.schema import Schema
 from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
 from ensue.errors import EnsueError, SnapshotError
-from ensue.options import Limits, ReadOptions
+from ensue.options import Limits, OnError, ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.state.container import below, pack, part, unpack
 
@@ -73,12 +73,22 @@ def write(header: Mapping[str, Any], pipelines: Sequence[Pipeline]) -> bytes:
     return pack(sections)
 
 
-def read(block: bytes) -> dict[str, Any]:
-    """Read what `write` wrote."""
+def read(block: bytes, queries: Mapping[str, Query]) -> dict[str, Any]:
+    """Read what `write` wrote; SnapshotError where it is of other queries."""
     sections = unpack(block)
     if not isinstance(sections.get("header"), dict):
         raise damaged("it does not say what it is of")
+    refuse_others(queries, sections["header"]["queries"])
     return sections
+
+
+def settings_of(
+    sections: Mapping[str, Any], on_error: OnError | None, limits: Mapping[str, int]
+) -> tuple[ReadOptions, ExecutionMode, OnError]:
+    """Return how a session was opened, with another `on_error` and limits where they are given."""
+    header = sections["header"]
+    mode = mode_of(header["manner"], limits)
+    return options_of(header["options"]), mode, on_error or header["on_error"]
 
 
 def damaged(problem: object) -> SnapshotError:

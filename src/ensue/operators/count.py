@@ -25,8 +25,7 @@ from ensue.predicates.symbols import Alphabet
 from ensue.results.totals import Adder, TotalsAccumulator
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
-from ensue.stream.clocks import read_clocks, read_keys, read_streams, unread
-from ensue.stream.keys import Keys
+from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
 
 
 @dataclass(slots=True)

@@ -35,8 +35,7 @@ from ensue.results.match_set import GraphMatches, MatchSet
 from ensue.results.residual_filter import ResidualFilter
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
-from ensue.stream.clocks import read_clocks, read_keys, read_streams, unread
-from ensue.stream.keys import Keys
+from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
 
 _SLACK = 1 << 16
 """So many strings may be known in vain before those in registers are looked for."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,13 +16,14 @@ from ensue.kernels.memory import new_integers
 from ensue.logic.reference import Found, Row
 from ensue.plan.result_schema import Path, ResultSchema
 from ensue.predicates.arrow_values import arrow_type
+from ensue.predicates.vectors import column_at
 from ensue.results.aggregates import AggregatedMatches
 from ensue.results.match_ids import MatchIds
 from ensue.results.match_set import ListedMatches, MatchColumns, MatchSet
 from ensue.results.residual_filter import ResidualFilter
 from ensue.results.tables import Layout, table_of, totals_table
 from ensue.results.totals import TotalRows, partition_columns, summed_rows
-from ensue.stream.batch import EventBatch, column_at
+from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 
 _NO_POSITIONS = np.zeros(0, np.int64)
@@ -320,3 +322,47 @@ def _as_python(table: pa.Table) -> list[dict[str, Any]]:
 
 ResultChunks = dict[str, list[ResultChunk]]
 """What some step completed, by query."""
+
+
+_QUICK_STEPS = 1 << 14
+"""What takes up to so many steps is counted at once."""
+
+_MOST_BYTES_UNCOUNTED, _MOST_UNCOUNTED = 1 << 26, 256
+"""So much is kept to be counted later."""
+
+
+@dataclass(slots=True)
+class MatchCount:
+    """The number of matches of a query, counted without holding up its pushes.
+
+    Counting the matches of an event walks the partial matches in its window, so dense ones are
+    left until somebody reads the number. Some are kept until then; of older ones that nobody has
+    listed, each event that completed any counts as one.
+    """
+
+    known: int = 0
+    _later: deque[MatchSet] = field(default_factory=deque)
+    _bytes: int = 0
+
+    def add(self, chunks: Iterable[ResultChunk]) -> None:
+        """Add what a step completed."""
+        for chunk in chunks:
+            if not chunk:
+                continue
+            if chunk.shape.totals is not None or chunk.findings.effort <= _QUICK_STEPS:
+                self.known += chunk.count
+                continue
+            self._later.append(chunk.findings)
+            self._bytes += chunk.findings.nbytes
+            while self._bytes > _MOST_BYTES_UNCOUNTED or len(self._later) > _MOST_UNCOUNTED:
+                oldest = self._later.popleft()
+                self._bytes -= oldest.nbytes
+                self.known += oldest.least
+
+    @property
+    def total(self) -> int:
+        """The number of matches so far."""
+        self.known += sum(each.count for each in self._later)
+        self._later.clear()
+        self._bytes = 0
+        return self.known

@@ -31,8 +31,8 @@ from ensue.logic.evaluate import Tally, evaluate
 from ensue.plan.correlated import CorrelatedCondition, Read
 from ensue.predicates.evaluate import COMPARISONS, Batch
 from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
-from ensue.stream.batch import EventBatch, column_at
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, column_at
+from ensue.stream.batch import EventBatch
 
 ANY, NEVER, UNKNOWN = -1, -2, -3
 """Codes: nothing is bound, so that the equality holds; NULL, or two values at once, which nothing

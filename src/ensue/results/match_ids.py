@@ -24,8 +24,9 @@ import pyarrow.compute as pc
 
 from ensue.logic.reference import ComplexEvent, Computed
 from ensue.plan.result_schema import Numbering
+from ensue.predicates.vectors import column_at
 from ensue.results.match_set import Made, MatchColumns
-from ensue.stream.batch import EventBatch, column_at
+from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 
 _WORDS = 2

@@ -20,9 +20,9 @@ from ensue.errors import EnsueError
 from ensue.logic.build import SELECTED
 from ensue.plan.result_schema import Path, free_name
 from ensue.predicates.arrow_values import arrow_type
+from ensue.predicates.vectors import column_at
 from ensue.results.match_set import MatchColumns
 from ensue.results.totals import EXACT_COUNTS, TotalRows, partition_columns
-from ensue.stream.batch import column_at
 
 if TYPE_CHECKING:
     from ensue.results.chunk import ResultChunk

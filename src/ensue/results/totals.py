@@ -23,8 +23,8 @@ from ensue.logic.reference import Row
 from ensue.predicates.arrow_values import arrow_type, arrow_values, python_value
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
-from ensue.stream.batch import EventBatch, column_at
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, column_at
+from ensue.stream.batch import EventBatch
 
 Path = tuple[str, ...]
 

@@ -17,8 +17,8 @@ from pyarrow import types as kinds
 
 from ensue.analysis.schema import AttributePath
 from ensue.predicates.symbols import GIVEN
+from ensue.predicates.vectors import column_at
 from ensue.spark.program import Program
-from ensue.stream.batch import column_at
 
 
 class Key(NamedTuple):

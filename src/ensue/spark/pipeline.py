@@ -15,10 +15,11 @@ from ensue.engine.execution import Execution, QueryInstance
 from ensue.errors import EventError
 from ensue.logic.evaluate import Tally
 from ensue.operators.factory import open_operator
-from ensue.predicates.vectors import UnsupportedError, path_column
+from ensue.predicates.vectors import UnsupportedError, column_at, path_column
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.spark.program import Program
-from ensue.stream.batch import InputBatch, column_at, repeated, times_of
+from ensue.stream.batch import InputBatch, repeated
+from ensue.stream.reorder import times_of
 from ensue.stream.sorted import SortedInput
 
 Found = Iterator[tuple[Program, ResultChunk]]

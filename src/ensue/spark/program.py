@@ -21,8 +21,9 @@ from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import PhysicalPlan, make_plan
 from ensue.plan.result_schema import ResultSchema, result_schema
 from ensue.predicates.vectors import path_column
-from ensue.stream.batch import path_of, times_of
+from ensue.stream.batch import path_of
 from ensue.stream.conform import load
+from ensue.stream.reorder import times_of
 
 
 @dataclass(frozen=True)

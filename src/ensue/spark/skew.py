@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
-from ensue.stream.batch import column_at
+from ensue.predicates.vectors import column_at
 
 _LOG = logging.getLogger("ensue.spark")
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError
-from ensue.stream.batch import EventBatch, column_at
+from ensue.predicates.vectors import Numbers, Strings, UnsupportedError, column_at
+from ensue.stream.batch import EventBatch
 
 Path = tuple[str, ...]
 _ALL = np.zeros(0, bool)

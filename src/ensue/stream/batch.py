@@ -6,7 +6,7 @@ order where a lateness bound allows it, and from then on a row's index is its po
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,16 +15,14 @@ import pyarrow as pa
 
 from ensue.analysis.context import nearest
 from ensue.analysis.schema import AttributePath, Schema, from_arrow_schema
-from ensue.analysis.types import Type, from_arrow, joined
+from ensue.analysis.types import joined
 from ensue.errors import EventError
 from ensue.io.columns import TextOptions
 from ensue.io.events import EventSource, open_events
 from ensue.io.rejected import Reject, Rejected
-from ensue.options import ReadOptions
 from ensue.plan.result_schema import Numbering
 from ensue.predicates.arrow_values import arrow_type
-from ensue.predicates.values import to_nanoseconds
-from ensue.predicates.vectors import path_column
+from ensue.predicates.vectors import column_at, path_column
 from ensue.stream.ties import Ties
 
 NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -188,72 +186,11 @@ def read_once(events: object) -> object:
     )
 
 
-_INT64 = pa.int64()
-_TEXTS = (pa.string(), NAMES)
-
-
-def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:
-    """Return the type of every event; without a type column it is the stream's name."""
-    nested = None
-    if table.schema.get_field_index(options.type) < 0 and "." in options.type:
-        nested = path_column(table, tuple(options.type.split(".")))
-    if table.schema.get_field_index(options.type) < 0 and nested is None:
-        if options.type == "type" and len(sources) == 1:
-            return pa.chunked_array([repeated(sources[0], table.num_rows)])
-        if not table.num_rows and not table.num_columns:
-            return pa.chunked_array([], pa.string())
-        raise EventError(missing_column("type", options.type, table))
-    column = table.column(options.type) if nested is None else nested
-    if column.type not in _TEXTS and from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
-        raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
-    return column.cast(pa.string()) if pa.types.is_null(column.type) else column
-
-
 def missing_column(role: str, name: str, table: pa.Table) -> str:
     """Say that a column is missing, with the nearest one that is there."""
     near = nearest(name, table.column_names)
     hint = f"did you mean '{near}'?" if near else f"there are {', '.join(table.column_names)}"
     return f"the {role} column '{name}' is not among the columns of the events; {hint}"
-
-
-def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.ndarray:
-    """Return the time column as integers; rows are counted from `first_row` in errors."""
-    name = ".".join(path)
-    column = path_column(table, path)
-    if column is None:
-        if table.num_rows:
-            raise EventError(missing_column("time", name, table))
-        return np.zeros(0, np.int64)
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise EventError(
-            f"the time '{name}' of row {first_row + row} is NULL; every event needs a time", row
-        )
-    kind = column.type
-    if pa.types.is_integer(kind):
-        try:
-            plain = column if kind == _INT64 else column.cast(_INT64)
-            units: np.ndarray = plain.to_numpy()
-        except pa.ArrowInvalid as error:
-            raise EventError(f"a time '{name}' does not fit into 64 bits: {error}") from error
-        return units
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return to_nanoseconds(column)
-    if pa.types.is_null(kind) and table.num_rows == 0:
-        return np.zeros(0, np.int64)
-    problem = f"the time column '{name}' must hold integers or timestamps, not {kind}"
-    if from_arrow(kind) is Type.STRING and table.num_rows:
-        example = column[0].as_py()
-        problem += (
-            f" such as {example!r}; write times as in ISO 8601, all with a zone or none of them"
-        )
-    raise EventError(problem)
-
-
-def column_at(table: pa.Table, path: AttributePath) -> pa.ChunkedArray:
-    """Return a column, or a field of a struct column; an attribute nobody has is NULL."""
-    column = path_column(table, path)
-    return pa.chunked_array([pa.nulls(table.num_rows)]) if column is None else column
 
 
 def path_of(name: str, table: pa.Table, role: str) -> AttributePath:

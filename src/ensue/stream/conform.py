@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import OPEN, Schema
-from ensue.analysis.types import TIME_UNITS
+from ensue.analysis.types import TIME_UNITS, Type, from_arrow
 from ensue.errors import EventError
 from ensue.io.columns import TextOptions
 from ensue.io.dicts import UsualRows
@@ -24,12 +24,14 @@ from ensue.io.kinds import kind_of_type
 from ensue.io.rejected import Rejected
 from ensue.messages import message_of
 from ensue.options import ReadOptions
+from ensue.predicates.vectors import path_column
 from ensue.stream.batch import (
     NAMES,
     InputBatch,
     declared_columns,
+    missing_column,
     read_table,
-    types_of,
+    repeated,
 )
 from ensue.stream.casts import converted, widens, wider_type
 
@@ -335,3 +337,23 @@ def _without_bad_rows(
             rejected.append(Rejected(rows[error.row], message_of(error), row=row))
             rows = rows[: error.row] + rows[error.row + 1 :]
             numbers = np.delete(numbers, error.row)
+
+
+_TEXTS = (pa.string(), NAMES)
+
+
+def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:
+    """Return the type of every event; without a type column it is the stream's name."""
+    nested = None
+    if table.schema.get_field_index(options.type) < 0 and "." in options.type:
+        nested = path_column(table, tuple(options.type.split(".")))
+    if table.schema.get_field_index(options.type) < 0 and nested is None:
+        if options.type == "type" and len(sources) == 1:
+            return pa.chunked_array([repeated(sources[0], table.num_rows)])
+        if not table.num_rows and not table.num_columns:
+            return pa.chunked_array([], pa.string())
+        raise EventError(missing_column("type", options.type, table))
+    column = table.column(options.type) if nested is None else nested
+    if column.type not in _TEXTS and from_arrow(column.type) not in (Type.STRING, Type.UNKNOWN):
+        raise EventError(f"the type column '{options.type}' must hold strings, not {column.type}")
+    return column.cast(pa.string()) if pa.types.is_null(column.type) else column

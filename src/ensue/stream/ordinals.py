@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.plan.result_schema import Numbering
-from ensue.stream.batch import EventBatch, column_at
+from ensue.predicates.vectors import column_at
+from ensue.stream.batch import EventBatch
 from ensue.stream.keys import encoded
 from ensue.stream.ties import COUNT, Ties
 

@@ -17,19 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
+from ensue.analysis.types import Type, from_arrow
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
 from ensue.messages import Message, Option
 from ensue.options import ReadOptions
-from ensue.predicates.vectors import path_column
+from ensue.predicates.values import to_nanoseconds
+from ensue.predicates.vectors import column_at, path_column
 from ensue.state.container import below, part
-from ensue.stream.batch import (
-    EventBatch,
-    InputBatch,
-    column_at,
-    path_of,
-    times_of,
-)
+from ensue.stream.batch import EventBatch, InputBatch, missing_column, path_of
 from ensue.stream.lateness import lateness_in_units
 from ensue.stream.rows import load_table, save_table
 from ensue.stream.waiting import LEAST, MOST, Arrived, WaitingEvents
@@ -350,3 +346,37 @@ def shown_time(time: int, kind: pa.DataType) -> Any:
     if pa.types.is_integer(kind):
         return time
     return pa.scalar(time, pa.int64()).cast(pa.timestamp("ns")).cast(kind, safe=False)
+
+
+def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.ndarray:
+    """Return the time column as integers; rows are counted from `first_row` in errors."""
+    name = ".".join(path)
+    column = path_column(table, path)
+    if column is None:
+        if table.num_rows:
+            raise EventError(missing_column("time", name, table))
+        return np.zeros(0, np.int64)
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise EventError(
+            f"the time '{name}' of row {first_row + row} is NULL; every event needs a time", row
+        )
+    kind = column.type
+    if pa.types.is_integer(kind):
+        try:
+            plain = column if kind == pa.int64() else column.cast(pa.int64())
+            units: np.ndarray = plain.to_numpy()
+        except pa.ArrowInvalid as error:
+            raise EventError(f"a time '{name}' does not fit into 64 bits: {error}") from error
+        return units
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return to_nanoseconds(column)
+    if pa.types.is_null(kind) and table.num_rows == 0:
+        return np.zeros(0, np.int64)
+    problem = f"the time column '{name}' must hold integers or timestamps, not {kind}"
+    if from_arrow(kind) is Type.STRING and table.num_rows:
+        example = column[0].as_py()
+        problem += (
+            f" such as {example!r}; write times as in ISO 8601, all with a zone or none of them"
+        )
+    raise EventError(problem)

@@ -1,0 +1,63 @@
+"""What a session has seen and what it keeps, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ensue.engine.pipeline import Pipeline
+from ensue.results.chunk import MatchCount
+from ensue.stream.reorder import shown_time
+
+
+def gather(
+    pipelines: Sequence[Pipeline], counts: Mapping[str, MatchCount], late: int, rejected: int
+) -> dict[str, Any]:
+    """Return the statistics of the queries of some pipelines on one stream."""
+    instances = [each for pipeline in pipelines for each in pipeline.instances.values()]
+    executions = [pipeline.execution for pipeline in pipelines]
+    live = [instance.operator.live for instance in instances]
+    tallies = [*(each.tally for each in instances), *(each.tally for each in executions)]
+    return {
+        "events": _released(pipelines),
+        "matches": sum(each.total for each in counts.values()),
+        "late": late,
+        "rejected": rejected,
+        "aside": rejected,
+        "waiting": _waiting(pipelines),
+        "watermark": _watermark(pipelines),
+        "nodes": sum(nodes for nodes, _ in live),
+        "bytes": sum(size for _, size in live) + sum(each.store.nbytes for each in executions),
+        "rows": sum(each.store.rows for each in executions),
+        "nulls": sum(tally.nulls for tally in tallies),
+        "queries": {name: each.total for name, each in counts.items()},
+    }
+
+
+def progress(pipelines: Sequence[Pipeline]) -> str:
+    """Say how far a stream was read."""
+    events, waiting = _released(pipelines), _waiting(pipelines)
+    read = f"{events:,} event{'' if events == 1 else 's'} read"
+    return read + (f", {waiting:,} waiting" if waiting else "")
+
+
+def _released(pipelines: Sequence[Pipeline]) -> int:
+    return max((pipeline.released for pipeline in pipelines), default=0)
+
+
+def _waiting(pipelines: Sequence[Pipeline]) -> int:
+    buffers = [pipeline.reorder for pipeline in pipelines if pipeline.reorder is not None]
+    return max((buffer.waiting for buffer in buffers), default=0)
+
+
+def _watermark(pipelines: Sequence[Pipeline]) -> Any:
+    """Return the watermark as the time column has it; None: there is none yet."""
+    for pipeline in pipelines:
+        buffer = pipeline.reorder
+        if buffer is None or buffer.time_path is None or buffer.watermark is None:
+            continue
+        shown = shown_time(buffer.watermark, buffer.kind)
+        return shown.as_py() if isinstance(shown, pa.Scalar) else shown
+    return None
