@@ -80,7 +80,7 @@ def row(measured: Measured, **more: Any) -> dict[str, Any]:
 def occurrences(matches: Any) -> int:
     """Count the events that complete matches, without listing any: a look behind the scenes."""
     pieces = matches._keep_all()
-    segments = (getattr(piece.findings, "segments", ()) for piece in pieces)
+    segments = (getattr(piece.matches, "segments", ()) for piece in pieces)
     return sum(len(segment.hits.end) for some in segments for segment in some)
 
 

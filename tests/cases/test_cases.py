@@ -35,7 +35,7 @@ def test_the_matches_are_those_of_the_case(case: dict[str, Any]) -> None:
     matches = ensue.run(case["query"], case["events"])
     found = []
     for m in matches:
-        computed = {name: m.computed(name) for name in matches.shape.computed if m.computed(name)}
+        computed = {name: m.computed(name) for name in matches.schema.computed if m.computed(name)}
         found.append(described(m.start, m.end, m.bindings, computed))
     expected = [described(*match, *[{}] * (4 - len(match))) for match in case["matches"]]
     assert sorted(found) == sorted(expected)

@@ -53,14 +53,14 @@ def test_pieces_find_what_the_whole_finds(text: str, rows: Rows) -> None:
 
 def test_pieces_are_as_long_as_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    original = ReferenceOperator._read_piece
+    original = ReferenceOperator._read_part
 
     def read_piece(self: ReferenceOperator, stream: Any) -> Any:
         result = original(self, stream)
         seen.append(len(stream.times))
         return result
 
-    monkeypatch.setattr(ReferenceOperator, "_read_piece", read_piece)
+    monkeypatch.setattr(ReferenceOperator, "_read_part", read_piece)
     rows = [{"type": "ABC"[n % 3], "v": n} for n in range(300)]
     pattern = "NEXT(A AS a ; B AS b FILTER a.v < b.v) ; C"
     ensue.compile(f"SELECT * FROM S WHERE {pattern} WITHIN 50 EVENTS").run(rows)

@@ -33,7 +33,7 @@ def test_ids_in_columns_eq_ids_of_matches_and_of_the_definition(pair: Pair) -> N
     if query is None or not pair.rows:
         return
     fast = run(query, pair.rows)
-    if fast.shape.totals is None:
+    if fast.schema.totals is None:
         found = columns_eq_objects(fast)
         if fast.count <= SMALL:
             slow = run(query, pair.rows, by_definition=True)

@@ -35,7 +35,7 @@ def stream(events: int = EVENTS, *, clock: str = "seconds") -> pa.Table:
 
 def told(matches: ensue.Matches) -> list[Any]:
     """Say what was found: ids of matches, or rows of totals."""
-    if matches.shape.totals is not None:
+    if matches.schema.totals is not None:
         return matches.to_arrow().to_pylist()
     return [match.id for match in matches]
 

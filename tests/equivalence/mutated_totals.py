@@ -87,10 +87,10 @@ class Case:
 
 def _found(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> list[Any]:
     matches = find_matches(query, rows, ReadOptions(), positions_only=False, **how)
-    if matches.shape.totals is not None:
+    if matches.schema.totals is not None:
         return [_short((row.time, row.partition, row.values)) for row in matches]
     return sorted(
-        _short((m.start, m.end, m.bindings, [m.computed(y) for y in matches.shape.computed]))
+        _short((m.start, m.end, m.bindings, [m.computed(y) for y in matches.schema.computed]))
         for m in matches
     )
 

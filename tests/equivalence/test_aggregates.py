@@ -100,7 +100,7 @@ def found(matches: Matches) -> Counter[str]:
                 str({column: plain(value) for column, value in each.items()})
                 for each in m.computed(name or None)
             )
-            for name in matches.shape.computed
+            for name in matches.schema.computed
         }
         made = sorted((name, y.place, y.end) for name, y in m._found.match.computed)
         every.append(str((m.start, m.end, m.bindings, sorted(computed.items()), made)))

@@ -127,7 +127,7 @@ def nothing_is_consumed_on_listing(patch: Patch) -> None:
     original = ResidualFilter.__iter__
 
     def matches(self: ResidualFilter) -> Iterator[Any]:
-        return original(replace(self, refinement=replace(self.refinement, consume="NONE")))
+        return original(replace(self, residual=replace(self.residual, consume="NONE")))
 
     patch.setattr(ResidualFilter, "__iter__", matches)
 

@@ -162,7 +162,7 @@ def numbers_within_keys_start_anew(patch: Patch) -> None:
 
 
 def needed_rows_are_dropped(patch: Patch) -> None:
-    patch.setattr(EventStore, "has_grown", property(lambda self: len(self._stretches) > 1))
+    patch.setattr(EventStore, "has_grown", property(lambda self: len(self._batches) > 1))
     patch.setattr(MatchOperator, "first_needed", lambda self, position: position)
 
 

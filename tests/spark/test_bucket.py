@@ -113,7 +113,7 @@ def test_rebuilt_eq_live_eq_local(
     found += list(stored.restore(bucket(text)).rest())
     whole = pa.concat_tables([events(batch) for batch in range(12)])
     expected = ensue.run(text, whole, time="ts", time_unit="ms", tiebreak="id")
-    if expected.shape.totals is None:
+    if expected.schema.totals is None:
         ids = [each for table in found for each in table["match_id"].to_pylist()]
         assert sorted(ids) == sorted(match.id for match in expected)
         assert ids

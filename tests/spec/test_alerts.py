@@ -80,7 +80,7 @@ def test_queries_that_are_run_one_by_one_after_all_keep_their_names() -> None:
     )
     (matches,) = ensue.run({"mine": ensue.compile(text, name="other")}, table).values()
     assert "query" in matches.to_arrow().column_names
-    assert matches.shape.query == "mine"
+    assert matches.schema.query == "mine"
 
 
 def test_a_query_is_named_like_its_file() -> None:

@@ -171,7 +171,7 @@ def _run(
     if not stops.broke_off:
         for saver in savers:
             saver.save(finished=last is not None)
-    gives_rows = isinstance(last, Matches) and last.shape.totals is not None
+    gives_rows = isinstance(last, Matches) and last.schema.totals is not None
     said = summary(session.stats, clock.perf_counter() - started, rows=gives_rows)
     return said, stopped
 

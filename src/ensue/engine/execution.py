@@ -142,7 +142,7 @@ class Execution:
             self.stopped = BudgetError(
                 Message(f"query '{name}': " if name else "", message_of(stopped))
             )
-            return stopped.outcome
+            return stopped.output
 
     @property
     def is_behind(self) -> bool:
@@ -198,7 +198,7 @@ class Execution:
             seen.read(Batch(batch.table, batch.types) if sharing is None else sharing.shared.batch)
 
     def _chunk(self, instance: QueryInstance, output: OperatorOutput) -> ResultChunk:
-        if output.findings or output.totals:
+        if output.matches or output.totals:
             return ResultChunk(instance.schema, self.store.view(), *output)
         newest = self.store.newest
         return ResultChunk(instance.schema, lambda: newest, *output)

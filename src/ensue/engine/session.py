@@ -231,7 +231,7 @@ class LiveStream:
         return found
 
     def _note(self, prepared: list[PreparedPush]) -> None:
-        """Write down what does not take part; pipelines on one clock agree on it."""
+        """Save what does not take part; pipelines on one clock agree on it."""
         by_clock = {each.reorder.time_path: each for each in reversed(prepared)}
         for each in by_clock.values():
             if each.late is not None:

@@ -1,9 +1,9 @@
 """Types, attributes and values that a query asks for and no event had.
 
-A query that misspells a type finds nothing, and silence looks like a result. Each lane notes what
-its queries require (see logic/required.py) until the events have had it; from then on this costs
-nothing. Meanwhile the vectors that predicates are evaluated on are looked at once more, never the
-rows of a column of strings. At the end of the events, what no event had is named in a warning.
+A query that misspells a type finds nothing, and silence looks like a result. Each pipeline notes
+what its queries require (see logic/required.py) until the events have had it; from then on this
+costs nothing. Meanwhile the vectors that predicates are evaluated on are looked at once more, never
+the rows of a column of strings. At the end of input, what no event had is named in a warning.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ensue.messages import Message, Option
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.operators.replay_point import ReplayPoint
 from ensue.results.absent_matches import AbsentMatches
-from ensue.results.intervals import Barriers, Stretch
+from ensue.results.intervals import Barriers, LatestStarts
 from ensue.results.match_set import GraphMatches, MatchSet, TooManyError, Word
 from ensue.results.residual_filter import ResidualFilter
 from ensue.state.container import below, part
@@ -52,25 +52,25 @@ class AbsenceOperator:
     engine: Engine
     by_key: np.ndarray = field(default_factory=lambda: np.full(1, _NEVER, np.int64))
     """The latest start for each partition key, as φ numbers them."""
-    stretches: list[Stretch] = field(default_factory=list)
+    latest_starts: list[LatestStarts] = field(default_factory=list)
     events: EventStore = field(default_factory=EventStore)
     """What matches of ψ refer to, where somebody has to look at it."""
 
     @property
     def barriers(self) -> Barriers | AbsentMatches:
         """What is known so far."""
-        return Barriers(tuple(self.stretches))
+        return Barriers(tuple(self.latest_starts))
 
     @property
     def _reached(self) -> int:
         """The first position that was not read."""
-        if not self.stretches:
+        if not self.latest_starts:
             return 0
-        last = self.stretches[-1]
+        last = self.latest_starts[-1]
         return last.first + len(last.latest)
 
     def push(self, stream: EventBatch, keys: np.ndarray, first_needed: int) -> None:
-        """Read a stretch; `first_needed` is the first position that φ may still refer to.
+        """Read a batch; `first_needed` is the first position that φ may still refer to.
 
         When φ stopped at a budget, it reads some events again that ψ has read already. Where ψ
         stops, that is raised once it is written down what ψ has found by then.
@@ -81,17 +81,17 @@ class AbsenceOperator:
         if known > 0:
             stream, keys = stream.slice(known, len(stream.times)), keys[known:]
         try:
-            found = self.engine.push(stream).findings
+            found = self.engine.push(stream).matches
         except StoppedError as stopped:
             read = stopped.position - stream.first
-            self._note(stopped.outcome.findings, stream.slice(0, read), keys[:read], first_needed)
+            self._note(stopped.output.matches, stream.slice(0, read), keys[:read], first_needed)
             raise
         self._note(found, stream, keys, first_needed)
 
     def _note(
         self, found: MatchSet, stream: EventBatch, keys: np.ndarray, first_needed: int
     ) -> None:
-        """Write down what was found in a stretch."""
+        """Note what was found in a batch."""
         most = int(keys.max(initial=-1)) + 1
         if most > len(self.by_key):
             more = np.full(2 * most - len(self.by_key), _NEVER, np.int64)
@@ -107,13 +107,13 @@ class AbsenceOperator:
                 for listing in segment.listings():
                     np.maximum.at(latest, listing.end - stream.first, listing.start)
         carry_latest(keys, self.by_key, latest)
-        self.stretches = [
-            each for each in self.stretches if each.first + len(each.latest) > first_needed
+        self.latest_starts = [
+            each for each in self.latest_starts if each.first + len(each.latest) > first_needed
         ]
-        self.stretches.append(Stretch(stream.first, latest))
+        self.latest_starts.append(LatestStarts(stream.first, latest))
 
     def _look_at(self, found: MatchSet, stream: EventBatch) -> Callable[[], EventBatch]:
-        """Keep the events of a stretch, for matches that end in it or later; return them."""
+        """Keep the events of a batch, for matches that end in it or later; return them."""
         self.events.add(stream)
         view = self.events.view()
         if isinstance(found, ResidualFilter):
@@ -128,8 +128,8 @@ class AbsenceOperator:
         return view
 
     def save(self) -> dict[str, Any]:
-        """Write down what is known of ψ."""
-        kept = self.stretches
+        """Save what is known of ψ."""
+        kept = self.latest_starts
         whole = [each.latest for each in kept] or [np.zeros(0, np.int64)]
         return {
             "first": kept[0].first if kept else 0,
@@ -141,7 +141,7 @@ class AbsenceOperator:
     def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
         """Go on from what was known."""
         self.by_key = saved["by_key"].copy()
-        self.stretches = [Stretch(saved["first"], saved["latest"])]
+        self.latest_starts = [LatestStarts(saved["first"], saved["latest"])]
         self._load_engine(saved, kept)
 
     def _load_engine(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
@@ -165,7 +165,7 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
     """The first position that φ may refer to."""
     _kept: int = 0
     """How many matches of ψ were left when the old ones were forgotten."""
-    _back: ReplayPoint = field(default_factory=ReplayPoint)
+    _replay: ReplayPoint = field(default_factory=ReplayPoint)
 
     @property
     def barriers(self) -> AbsentMatches:
@@ -179,21 +179,21 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
     def _note(
         self, found: MatchSet, stream: EventBatch, keys: np.ndarray, first_needed: int
     ) -> None:
-        """Write down the matches of ψ that a stretch completes."""
+        """Note the matches of ψ that a batch completes."""
         if not len(stream.times):
             return
         before = self.happened.parts
         try:
             self._add(found, stream, keys)
         except TooManyError as error:
-            # It is as if the stretch had ended before the event that completes too many.
+            # It is as if the batch had ended before the event that completes too many.
             self.happened.parts = before
             engine: Any = self.engine
-            self.engine = self._back.returned(engine, self.events)
+            self.engine = self._replay.returned(engine, self.events)
             read = error.position - stream.first
             if read:
                 again = stream.slice(0, read)
-                self._note(self.engine.push(again).findings, again, keys[:read], first_needed)
+                self._note(self.engine.push(again).matches, again, keys[:read], first_needed)
             limit = engine.limits.matches
             told = BudgetError(
                 Message(
@@ -213,21 +213,21 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
             self._kept = len(self.happened)
 
     def _keep(self, stream: EventBatch) -> None:
-        """Keep the events of a stretch, for the way back too."""
+        """Keep the events of a batch, for the replay point too."""
         self.events.add(stream)
         engine: Any = self.engine
-        self._back.note(engine, stream)
+        self._replay.note(engine, stream)
         after = stream.first + len(stream.times)
         if self.events.has_grown:
-            oldest = min(self.engine.first_needed(after), self._back.oldest)
+            oldest = min(self.engine.first_needed(after), self._replay.oldest)
             self.events.forget_before(oldest)
         if self.events.is_large:
-            now, then = self.engine.needed(), self._back.needed(after)
+            now, then = self.engine.needed(), self._replay.needed(after)
             if now is not None and then is not None:
                 self.events.keep_only(np.union1d(now, then))
 
     def _add(self, found: MatchSet, stream: EventBatch, keys: np.ndarray) -> None:
-        """List the matches of ψ that a stretch completes."""
+        """List the matches of ψ that a batch completes."""
         assert isinstance(found, ResidualFilter | GraphMatches)
         view = self.events.view(stream)
         if isinstance(found, ResidualFilter):
@@ -242,7 +242,7 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
             self.happened.add(listing, keys[ends] if len(keys) else 0 * ends, labels, view)
 
     def save(self) -> dict[str, Any]:
-        """Write down what is known of ψ."""
+        """Save what is known of ψ."""
         self.happened = self.happened.since(self._oldest)
         return {
             "next": self._next,
@@ -255,7 +255,7 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
         self._next = saved["next"]
         self._load_engine(saved, kept)
         self.happened = self.happened.loaded(part(saved, "happened"))
-        self._back.mark(part(saved, "engine"))
+        self._replay.mark(part(saved, "engine"))
 
 
 def _listed(words: list[Word]) -> Iterator[tuple[Listing, list[int]]]:

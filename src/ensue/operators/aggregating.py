@@ -25,13 +25,13 @@ Totals = Sequence[Row] | TotalRows
 class AggregatingOperator(ABC):
     """The state of a query that adds up what an evaluation finds."""
 
-    fast: MatchOperator
+    matching: MatchOperator
     store: EventStore = field(default_factory=EventStore, init=False)
     """The events that matches to come may ask for."""
 
     @abstractmethod
     def _add(self, found: MatchSet, stream: EventBatch) -> Totals:
-        """Add up the matches that a stretch has completed, and return the rows that are over."""
+        """Add up the matches that a batch has completed, and return the rows that are over."""
 
     @abstractmethod
     def _over(self, time: int | None) -> Totals:
@@ -39,30 +39,30 @@ class AggregatingOperator(ABC):
 
     def check(self, stream: EventBatch) -> None:
         """Raise UnsupportedError for values that no register can hold."""
-        self.fast.check(stream)
+        self.matching.check(stream)
 
     def push(self, stream: EventBatch) -> OperatorOutput:
-        """Read a stretch of the stream and return the rows that are complete."""
+        """Read a batch of events and return the rows that are complete."""
         stopped = None
         try:
-            found = self.fast.push(stream).findings
+            found = self.matching.push(stream).matches
         except StoppedError as error:
-            stopped, found = error, error.outcome.findings
+            stopped, found = error, error.output.matches
             stream = stream.slice(0, error.position - stream.first)
         rows = self._add(found, stream) if len(stream.times) else ()
-        outcome = OperatorOutput(NOTHING.findings, rows)
+        output = OperatorOutput(NOTHING.matches, rows)
         if stopped is not None:
-            raise StoppedError(stopped, outcome, stopped.position) from stopped
-        return outcome
+            raise StoppedError(stopped, output, stopped.position) from stopped
+        return output
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, partial matches leave the window."""
-        self.fast.advance(time)
-        return OperatorOutput(NOTHING.findings, self._over(time))
+        self.matching.advance(time)
+        return OperatorOutput(NOTHING.matches, self._over(time))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
-        return OperatorOutput(NOTHING.findings, self._over(None))
+        return OperatorOutput(NOTHING.matches, self._over(None))
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that is still of interest: rows have all they need."""
@@ -74,12 +74,12 @@ class AggregatingOperator(ABC):
 
     def begin_at(self, position: int) -> None:
         """See the event at a position as the first of the stream."""
-        self.fast.begin_at(position)
+        self.matching.begin_at(position)
 
     @property
     def live(self) -> tuple[int, int]:
         """How many nodes the match graph has, and how many bytes are allocated."""
-        nodes, size = self.fast.live
+        nodes, size = self.matching.live
         return nodes, size + self._bytes
 
     @property
@@ -88,14 +88,14 @@ class AggregatingOperator(ABC):
         return self.store.nbytes
 
     def save(self) -> dict[str, Any]:
-        """Write down the partial matches, and their events."""
-        saved = below("fast", self.fast.save())
-        first = self.fast.first_needed(self.store.following)
-        return saved | below("store", self.store.trimmed(first, self.fast.needed()).save())
+        """Save the partial matches, and their events."""
+        saved = below("fast", self.matching.save())
+        first = self.matching.first_needed(self.store.following)
+        return saved | below("store", self.store.trimmed(first, self.matching.needed()).save())
 
     def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
         """Go on from what was saved."""
-        self.store.load(part(saved, "store"), self.fast.bound.clock.column)
+        self.store.load(part(saved, "store"), self.matching.bound.clock.column)
         # What partial matches refer to is kept here, not with the rows that results show.
         own = self.store.view()() if self.store.rows else kept.slice(0, 0)
-        self.fast.load(part(saved, "fast"), own)
+        self.matching.load(part(saved, "fast"), own)

@@ -1,4 +1,4 @@
-"""Counting without listing: SELECT count(*) … over the automaton alone, stretch by stretch."""
+"""Counting without listing: SELECT count(*) … over the automaton alone, batch by batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
 
 @dataclass(slots=True)
 class CountOperator:
-    """The state of a counting query on a stream: pushed stretch after stretch."""
+    """The state of a counting query on a stream: pushed batch after batch."""
 
     tag: ClassVar[str] = "count"
     compiled: Compiled
@@ -75,7 +75,7 @@ class CountOperator:
         self.adder.check(Batch(stream.table, stream.types))
 
     def push(self, stream: EventBatch) -> OperatorOutput:
-        """Read a stretch of the stream and return the rows that are complete."""
+        """Read a batch of events and return the rows that are complete."""
         if not len(stream.times):
             return NOTHING
         batch = Batch(stream.table, stream.types, self.tally)
@@ -99,29 +99,29 @@ class CountOperator:
                 self.now = int(clocks[read - 1])
             rows = self.gathering.add(counted, stream.slice(0, read)) if read else ()
             raise StoppedError(
-                error, OperatorOutput(NOTHING.findings, rows), stream.first + read
+                error, OperatorOutput(NOTHING.matches, rows), stream.first + read
             ) from error
         rows = self.gathering.add(counted, stream)
         self.now = int(clocks[-1])
-        return OperatorOutput(NOTHING.findings, rows)
+        return OperatorOutput(NOTHING.matches, rows)
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, runs leave the window."""
         window = self.bound.window
         if window is not None and window.kind != "events":
             self.now = max(self.now, time)
-        return OperatorOutput(NOTHING.findings, self.gathering.advance(time))
+        return OperatorOutput(NOTHING.matches, self.gathering.advance(time))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
-        return OperatorOutput(NOTHING.findings, self.gathering.finish())
+        return OperatorOutput(NOTHING.matches, self.gathering.finish())
 
     def needed(self) -> np.ndarray:
         """Return no position: rows have all they need."""
         return np.zeros(0, np.int64)
 
     def save(self) -> dict[str, Any]:
-        """Write down the runs, and what else outlives a stretch."""
+        """Save the runs, and what else outlives a batch."""
         saved: dict[str, Any] = {
             "now": self.now,
             "begins": self.begins,
@@ -170,7 +170,7 @@ class CountOperator:
             self.counter.remap_weights(self.gathering.weights, term, ranks)
 
     def _settle_keys(self, keys: Keys) -> None:
-        """Let go of keys without runs, unless something else is kept for them."""
+        """Drop keys without runs, unless something else is kept for them."""
         if self._asks_start or self._counts_within_keys:
             keys.settle(None)
             return

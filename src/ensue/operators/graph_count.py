@@ -36,13 +36,13 @@ class GraphCountOperator(AggregatingOperator):
     gathering: TotalsAccumulator = field(init=False)
 
     def __post_init__(self) -> None:
-        bound = self.fast.bound
+        bound = self.matching.bound
         assert bound.totals is not None
         self.adder = Adder(
             bound.totals, dict(bound.selected_types), attribute_types(bound), self.exact
         )
         self.gathering = TotalsAccumulator(self.adder, bound.partition, bound.every)
-        self.fast.held_keys = lambda: self.gathering.keys.astype(np.int64)
+        self.matching.held_keys = lambda: self.gathering.keys.astype(np.int64)
 
     def check(self, stream: EventBatch) -> None:
         """Raise UnsupportedError for values that no register can hold, or nobody can add up."""
@@ -55,9 +55,9 @@ class GraphCountOperator(AggregatingOperator):
             self.store.add(stream)
         rows = self.gathering.add(self._counted(found), stream)
         if self.store.has_grown:
-            self.store.forget_before(self.fast.first_needed(stream.first + len(stream.times)))
+            self.store.forget_before(self.matching.first_needed(stream.first + len(stream.times)))
         if self.store.is_large:
-            needed = self.fast.needed()
+            needed = self.matching.needed()
             if needed is not None:
                 self.store.keep_only(needed)
         return rows
@@ -104,7 +104,7 @@ class GraphCountOperator(AggregatingOperator):
         return self.gathering.finish() if time is None else self.gathering.advance(time)
 
     def save(self) -> dict[str, Any]:
-        """Write down the partial matches, their events, and what waits for its interval."""
+        """Save the partial matches, their events, and what waits for its interval."""
         return {
             **AggregatingOperator.save(self),
             **below("gathering", self.gathering.save()),

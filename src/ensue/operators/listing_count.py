@@ -38,30 +38,30 @@ class ListingCountOperator(AggregatingOperator):
     warns: bool = True
     gathering: Gathering = field(init=False)
     listed: int = 0
-    _back: ReplayPoint = field(default_factory=ReplayPoint)
+    _replay: ReplayPoint = field(default_factory=ReplayPoint)
     _counted: int = -1
     """The last event whose matches were counted."""
 
     def __post_init__(self) -> None:
         assert self.plan.totals is not None
         self.gathering = Gathering(self.plan, self.plan.totals)
-        self.fast.most_listed = self.fast.limits.matches
+        self.matching.most_listed = self.matching.limits.matches
 
     def _add(self, found: MatchSet, stream: EventBatch) -> list[Row]:
         rows: list[Row] = []
         try:
             self._count(found, stream, rows)
         except TooManyError as error:
-            # It is as if the stretch had ended before the event that completes too many.
-            nulls = self.fast.tally.nulls
+            # It is as if the batch had ended before the event that completes too many.
+            nulls = self.matching.tally.nulls
             self.store.add(stream.slice(0, 0))
-            self.fast = self._back.returned(self.fast, self.store)
+            self.matching = self._replay.returned(self.matching, self.store)
             read = stream.slice(0, error.position - stream.first)
             if len(read.times):
-                self._count(self.fast.push(read).findings, read, rows)
-            self.fast.tally.nulls = nulls
-            outcome = OperatorOutput(NOTHING.findings, rows)
-            raise StoppedError(error, outcome, error.position) from error
+                self._count(self.matching.push(read).matches, read, rows)
+            self.matching.tally.nulls = nulls
+            output = OperatorOutput(NOTHING.matches, rows)
+            raise StoppedError(error, output, error.position) from error
         return rows
 
     def _count(self, found: MatchSet, stream: EventBatch, rows: list[Row]) -> None:
@@ -70,7 +70,7 @@ class ListingCountOperator(AggregatingOperator):
         if isinstance(found, ResidualFilter | AggregatedMatches):
             found.events = view
         events: Any = Rows(view, None)
-        reference = Reference(events, self.fast.tally)
+        reference = Reference(events, self.matching.tally)
         for end, group in groupby(found, key=lambda each: each.match.end):
             key = tuple(map(events[end].value, self.plan.partition))
             listed = [Found(key, each.match) for each in group]
@@ -82,16 +82,16 @@ class ListingCountOperator(AggregatingOperator):
         rows += self.gathering.take(int(stream.times[-1]))
         self._warn()
         self.store.add(stream)
-        self._back.note(self.fast, stream)
+        self._replay.note(self.matching, stream)
         if self.store.has_grown:
-            needed = self.fast.first_needed(stream.first + len(stream.times))
-            self.store.forget_before(min(needed, self._back.oldest))
+            needed = self.matching.first_needed(stream.first + len(stream.times))
+            self.store.forget_before(min(needed, self._replay.oldest))
         if self.store.is_large:
             self._thin(stream.first + len(stream.times))
 
     def _thin(self, following: int) -> None:
-        """Keep what the way back needs, and what partial matches need by now."""
-        now, then = self.fast.needed(), self._back.needed(following)
+        """Keep what the replay point needs, and what partial matches need by now."""
+        now, then = self.matching.needed(), self._replay.needed(following)
         if now is not None and then is not None:
             self.store.keep_only(np.union1d(now, then))
 
@@ -117,10 +117,10 @@ class ListingCountOperator(AggregatingOperator):
 
     @property
     def _bytes(self) -> int:
-        return self.store.nbytes + self._back.nbytes
+        return self.store.nbytes + self._replay.nbytes
 
     def save(self) -> dict[str, Any]:
-        """Write down the partial matches, their events, and what waits for its interval."""
+        """Save the partial matches, their events, and what waits for its interval."""
         return {
             **AggregatingOperator.save(self),
             "groups": save_groups(self.gathering),
@@ -130,6 +130,6 @@ class ListingCountOperator(AggregatingOperator):
     def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
         """Go on from what was saved."""
         AggregatingOperator.load(self, saved, kept)
-        self._back.mark(part(saved, "fast"))
+        self._replay.mark(part(saved, "fast"))
         self.listed = saved["listed"]
         load_groups(self.gathering, saved["groups"])

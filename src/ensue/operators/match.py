@@ -1,4 +1,4 @@
-"""The fast path: predicates to symbols, symbols through the kernels, stretch by stretch."""
+"""The match operator: predicates to symbols, symbols through the kernels, batch by batch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SLACK = 1 << 16
 
 
 class Sharing(NamedTuple):
-    """What queries on one stream have in common, on a stretch of it."""
+    """What queries on one stream have in common, on a batch of it."""
 
     union: Union
     shared: Shared
@@ -50,14 +50,14 @@ class Sharing(NamedTuple):
 
 @dataclass(slots=True)
 class MatchOperator:
-    """The state of a query on a stream: pushed stretch after stretch."""
+    """The state of a query on a stream: pushed batch after batch."""
 
     tag: ClassVar[str] = "match"
     compiled: Compiled
     bound: BoundQuery
     limits: Limits
     tally: Tally = field(default_factory=Tally)
-    refinement: Residual | None = None
+    residual: Residual | None = None
     compact_always: bool = False
     given: Mapping[int, int] = field(default_factory=dict)
     """Predicates whose answers come with the events, and their bits there."""
@@ -122,22 +122,22 @@ class MatchOperator:
     @property
     def _columnar(self) -> bool:
         """Whether what is left to do on enumeration is done on columns."""
-        refinement = self.refinement
-        if refinement is None or not refinement.columnar:
+        residual = self.residual
+        if residual is None or not residual.columnar:
             return False
-        return bool(refinement.intervals) or not self.compiled.hides
+        return bool(residual.intervals) or not self.compiled.hides
 
     @property
     def _refines(self) -> bool:
         """Whether a match of the automaton may be none in the end."""
-        if self.refinement is None:
+        if self.residual is None:
             return False
-        adds = self._columnar and adds_only(self.refinement.operators)
-        return not adds or bool(self.refinement.intervals)
+        adds = self._columnar and adds_only(self.residual.operators)
+        return not adds or bool(self.residual.intervals)
 
     @property
     def _consumes_late(self) -> bool:
-        return self.refinement is not None and self.refinement.consume != "NONE"
+        return self.residual is not None and self.residual.consume != "NONE"
 
     @property
     def _counts_within_keys(self) -> bool:
@@ -158,7 +158,7 @@ class MatchOperator:
             absence.engine.check(stream)
 
     def push(self, stream: EventBatch, sharing: Sharing | None = None) -> OperatorOutput:
-        """Read a stretch of the stream and return the matches it completes."""
+        """Read a batch of events and return the matches it completes."""
         if not len(stream.times):
             return NOTHING
         self._consume()
@@ -206,11 +206,11 @@ class MatchOperator:
             self.now = int(clocks[-1] if stream is whole else whole.times[-1])
         elif end:
             self.now = int(clocks[end - 1])
-        outcome = OperatorOutput(self._findings(segments))
+        output = OperatorOutput(self._match_set(segments))
         if stopped is not None:
             unread(self.keys, keys, opens, end, counted=self._counts_within_keys)
-            raise StoppedError(stopped, outcome, stopped.position) from stopped
-        return outcome
+            raise StoppedError(stopped, output, stopped.position) from stopped
+        return output
 
     def _push_absences(self, stream: EventBatch, keys: np.ndarray) -> StoppedError | None:
         """Evaluate what must not happen; tell how far that came, where a budget ran out."""
@@ -226,7 +226,7 @@ class MatchOperator:
                     first = stopped
         return first
 
-    def _findings(self, segments: list[Segment]) -> MatchSet:
+    def _match_set(self, segments: list[Segment]) -> MatchSet:
         """Hand out what the kernel found, and what is left to do about it."""
         if self.encoder.size > 2 * self._strings_kept + _SLACK:
             self.compact()
@@ -234,12 +234,12 @@ class MatchOperator:
             self._strings_kept = self.encoder.size
         listed = GraphMatches(segments, self.compiled.variables, self.evaluator.table.labels)
         listed.most = self.most_listed
-        if self.refinement is None:
+        if self.residual is None:
             return listed
         barriers = tuple(each.barriers for each in self.absences)
         if self._columnar:
-            refinement = self.refinement
-            operators, limit, bounds = refinement.operators, refinement.limit, refinement.bounds
+            residual = self.residual
+            operators, limit, bounds = residual.operators, residual.limit, residual.bounds
             kinds = attribute_types(self.bound)
             return AggregatedMatches(
                 listed,
@@ -248,11 +248,11 @@ class MatchOperator:
                 kinds,
                 self.tally,
                 bounds=bounds,
-                intervals=refinement.intervals,
+                intervals=residual.intervals,
                 barriers=barriers,
                 merges=self.compiled.hides,
             )
-        refined = ResidualFilter(listed, self.refinement, self.tally, self._consumed, barriers)
+        refined = ResidualFilter(listed, self.residual, self.tally, self._consumed, barriers)
         if self._consumes_late and listed:
             self._newest = refined
         return refined
@@ -282,7 +282,7 @@ class MatchOperator:
         return self.evaluator.live
 
     def _settle_keys(self, keys: Keys) -> None:
-        """Let go of keys without partial matches, unless something else is kept for them."""
+        """Drop keys without partial matches, unless something else is kept for them."""
         if self._asks_start or self._counts_within_keys:
             keys.settle(None)
         else:
@@ -317,7 +317,7 @@ class MatchOperator:
         return np.concatenate(found)
 
     def save(self) -> dict[str, Any]:
-        """Write down the partial matches, and what else outlives a stretch."""
+        """Save the partial matches, and what else outlives a batch."""
         if self.keys is None:
             self.compact()
         else:

@@ -18,28 +18,28 @@ from ensue.stream.batch import EventBatch
 class OperatorOutput(NamedTuple):
     """What some events completed: matches, or rows of totals."""
 
-    findings: MatchSet
+    matches: MatchSet
     totals: Sequence[Row] | TotalRows = ()
 
     def __bool__(self) -> bool:
-        return bool(self.findings) or bool(self.totals)
+        return bool(self.matches) or bool(self.totals)
 
 
 NOTHING = OperatorOutput(ListedMatches([]))
 
 
 class StoppedError(BudgetError):
-    """A budget ran out within a stretch: what came before was read, and completed this."""
+    """A budget ran out within a batch: what came before was read, and completed this."""
 
-    def __init__(self, error: BudgetError, outcome: OperatorOutput, position: int) -> None:
+    def __init__(self, error: BudgetError, output: OperatorOutput, position: int) -> None:
         super().__init__(message_of(error))
-        self.outcome = outcome
+        self.output = output
         self.position = position
         """The first event that was not read."""
 
 
 class Operator(Protocol):
-    """The state of a query on a stream, pushed stretch after stretch."""
+    """The state of a query on a stream, pushed batch after batch."""
 
     tag: ClassVar[str]
     """What snapshots call this way to evaluate, whatever the class is called."""
@@ -51,10 +51,10 @@ class Operator(Protocol):
         """Raise UnsupportedError for values that `push` could not take; change nothing."""
 
     def push(self, stream: EventBatch) -> OperatorOutput:
-        """Read a stretch of the stream and return what it completes.
+        """Read a batch of events and return what it completes.
 
         Where a budget runs out, `StoppedError` tells how far it came, and everything is as if the
-        stretch had ended there.
+        batch had ended there.
         """
 
     def advance(self, time: int) -> OperatorOutput:

@@ -1,4 +1,4 @@
-"""The evaluation by definition, stretch by stretch: exact for every query, and slow.
+"""The evaluation by definition, batch by batch: exact for every query, and slow.
 
 It keeps the events that a match which ends later may need: those of the window. Whatever ends at
 a new event is found anew among them by the reference.
@@ -41,7 +41,7 @@ _MANY = 1_000
 """On so many events, an evaluation by definition deserves a warning."""
 
 _LEAST = 16
-"""Pieces of a stretch have so many events at least."""
+"""Pieces of a batch have so many events at least."""
 
 _BYTES = 400
 """About what an event takes here."""
@@ -77,10 +77,10 @@ class ReferenceOperator:
         """Take all values."""
 
     def push(self, stream: EventBatch) -> OperatorOutput:
-        """Find what ends at the events of a stretch.
+        """Find what ends at the events of a batch.
 
-        It is read in pieces as long as the window, so that the reference sees two of these at a
-        time. Without a window everything is kept, and a piece more would only be seen once more.
+        It is read in chunks as long as the window, so that the reference sees two of these at a
+        time. Without a window everything is kept, and a chunk more would only be seen once more.
         """
         self._warn(len(stream.times))
         found: list[Found] = []
@@ -89,13 +89,13 @@ class ReferenceOperator:
         while begin < len(stream.times):
             size = len(stream.times) if self.plan.window is None else len(self._events)
             end = min(begin + max(size, _LEAST), len(stream.times))
-            found += self._read_piece(stream.slice(begin, end))
+            found += self._read_part(stream.slice(begin, end))
             rows += [] if self.gathering is None else self.gathering.take(self._now)
             begin = end
         return OperatorOutput(ListedMatches(found), rows)
 
-    def _read_piece(self, stream: EventBatch) -> list[Found]:
-        """Return what ends at the events of a piece, or nothing where totals are gathered."""
+    def _read_part(self, stream: EventBatch) -> list[Found]:
+        """Return what ends at the events of a chunk, or nothing where totals are gathered."""
         since = len(self._events)
         self._positions += range(stream.first, stream.first + len(stream.times))
         self._events += to_events(stream)
@@ -132,13 +132,13 @@ class ReferenceOperator:
         self._trim()
         if self.gathering is None:
             return NOTHING
-        return OperatorOutput(NOTHING.findings, self.gathering.take(self._now))
+        return OperatorOutput(NOTHING.matches, self.gathering.take(self._now))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
         if self.gathering is None:
             return NOTHING
-        return OperatorOutput(NOTHING.findings, self.gathering.take(None))
+        return OperatorOutput(NOTHING.matches, self.gathering.take(None))
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that is kept, or that a row of totals names."""
@@ -156,7 +156,7 @@ class ReferenceOperator:
         return len(self._events), len(self._events) * _BYTES
 
     def save(self) -> dict[str, Any]:
-        """Write down what is kept besides the events themselves."""
+        """Save what is kept besides the events themselves."""
         return {
             "positions": np.array(self._positions, np.int64),
             "now": self._now,
@@ -180,7 +180,7 @@ class ReferenceOperator:
             load_groups(self.gathering, saved["groups"])
 
     def _trim(self) -> None:
-        """Let go of events that no match to come can start at."""
+        """Drop events that no match to come can start at."""
         window = self.plan.window
         if window is None or self._now is None:
             return
@@ -211,7 +211,7 @@ class ReferenceOperator:
 
 
 def save_groups(gathering: Gathering) -> dict[Any, Any]:
-    """Write down rows of totals in the making."""
+    """Save rows of totals in the making."""
     return {
         key: (g.event, g.time, g.number, g.count, g.values) for key, g in gathering.groups.items()
     }

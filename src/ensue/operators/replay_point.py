@@ -1,4 +1,4 @@
-"""A way back to where an evaluation has been: a state, and what it has read since.
+"""A replay point to where an evaluation has been: a state, and what it has read since.
 
 To write a state down takes the longer, the larger it is. So that is done anew only after events
 in proportion to the size of the last one: what a push pays for it, one with the other, does not
@@ -46,15 +46,15 @@ class ReplayPoint:
         """About how many bytes the state takes."""
         return sum(getattr(each, "nbytes", 0) for each in (self._saved or {}).values())
 
-    def note(self, fast: MatchOperator, stream: EventBatch) -> None:
-        """Know that an evaluation has read a stretch, and nobody wants to go back before it."""
+    def note(self, matching: MatchOperator, stream: EventBatch) -> None:
+        """Know that an evaluation has read a batch, and nobody wants to go back before it."""
         if self._position is None:
             self._position = stream.first
         self._left -= len(stream.times)
         if self._left <= 0:
-            self.mark(fast.save())
-            self.oldest = fast.first_needed(stream.first + len(stream.times))
-            self._needed = fast.needed()
+            self.mark(matching.save())
+            self.oldest = matching.first_needed(stream.first + len(stream.times))
+            self._needed = matching.needed()
 
     def needed(self, following: int) -> np.ndarray | None:
         """Return all events that it takes to go back, before one that follows; None: not known."""
@@ -73,18 +73,18 @@ class ReplayPoint:
         sizes = (len(each) for each in saved.values() if isinstance(each, np.ndarray | list))
         self._left = max(_LEAST, max(sizes) // _SHARE)
 
-    def returned(self, fast: MatchOperator, store: EventStore) -> MatchOperator:
+    def returned(self, matching: MatchOperator, store: EventStore) -> MatchOperator:
         """Return an evaluation that has read what was noted, and nothing more.
 
         The store has all events from the oldest on, as far as they were noted.
         """
-        begins = fast.begins
-        fast = replace(fast, now=0, _strings_kept=0, _newest=None, _consumed={})
-        fast.begin_at(begins)
+        begins = matching.begins
+        matching = replace(matching, now=0, _strings_kept=0, _newest=None, _consumed={})
+        matching.begin_at(begins)
         if self._saved is not None:
-            fast.load(self._saved, store.view()())
+            matching.load(self._saved, store.view()())
         if self._position is not None:
-            found = fast.push(store.since(self._position)).findings
+            found = matching.push(store.since(self._position)).matches
             if isinstance(found, ResidualFilter):
                 found.events = store.view()
-        return fast
+        return matching

@@ -258,7 +258,7 @@ class AbsentMatches:
         return codes
 
     def save(self) -> dict[str, Any]:
-        """Write down the matches."""
+        """Save the matches."""
         whole = self.since(0)
         saved: dict[str, Any] = {"values": tuple(whole.codes.numbers)}
         for part in whole.parts:

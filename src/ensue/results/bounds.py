@@ -63,7 +63,7 @@ def _fill(
     labels: Sequence[int],
     stream: EventBatch,
 ) -> None:
-    """Write down what each node contributes to a total."""
+    """Save what each node contributes to a total."""
     function, path = limit.column.function, limit.column.path
     nothing = -math.inf if bounds.greatest[total] else 0.0
     bounds.begin[total] = math.nan if limit.end else nothing

@@ -1,4 +1,4 @@
-"""A piece of an answer: matches found in a stretch of the stream, and the events they need."""
+"""A result chunk: matches found in a batch of events, and the events they need."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Match:
     @property
     def query(self) -> str | None:
         """The name of the query, where it has one."""
-        return self._of.shape.query
+        return self._of.schema.query
 
     @property
     def start_time(self) -> Any:
@@ -66,7 +66,7 @@ class Match:
     @property
     def bindings(self) -> dict[str, list[int]]:
         """The positions bound to each variable, in order."""
-        if self._of.shape.positions_only:
+        if self._of.schema.positions_only:
             return {}
         found: dict[str, list[int]] = {}
         for name, position in sorted(self._found.match.bindings):
@@ -85,17 +85,17 @@ class Match:
 
     def events(self, variable: str | None = None) -> list[dict[str, Any]]:
         """Return the events bound to a variable (or to any), as dicts in order."""
-        shape = self._of.shape
+        schema = self._of.schema
         if variable is None:
             return self._of.rows(self.positions, None)
-        if variable not in shape.variables:
-            known = ", ".join(shape.variables) or "none"
+        if variable not in schema.variables:
+            known = ", ".join(schema.variables) or "none"
             raise KeyError(f"no variable '{variable}' in the matches; the variables are {known}")
-        return self._of.rows(self._found.match.positions(variable), shape.variables[variable])
+        return self._of.rows(self._found.match.positions(variable), schema.variables[variable])
 
     def computed(self, variable: str | None = None) -> list[dict[str, Any]]:
         """Return the events that AGGREGATE bound to a variable; without one, SELECT's columns."""
-        return self._of.shape.computed_rows(self._found.match, variable)
+        return self._of.schema.computed_rows(self._found.match, variable)
 
     @property
     def id(self) -> str:
@@ -141,21 +141,21 @@ class _Kept:
 
 @dataclass(frozen=True)
 class ResultChunk:
-    """Matches, or rows of totals, and the stretch of the stream that holds their events."""
+    """Matches, or rows of totals, and the batch of events that holds their events."""
 
-    shape: ResultSchema
+    schema: ResultSchema
     events: Callable[[], EventBatch] = field(repr=False)
-    """Puts the stretch together when somebody asks."""
-    findings: MatchSet = field(repr=False)
+    """Puts the batch together when somebody asks."""
+    matches: MatchSet = field(repr=False)
     totals: Sequence[Row] | TotalRows = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.findings, ResidualFilter | AggregatedMatches):
-            self.findings.events = self.events
+        if isinstance(self.matches, ResidualFilter | AggregatedMatches):
+            self.matches.events = self.events
 
     @cached_property
     def stream(self) -> EventBatch:
-        """The stretch of the stream that holds the events of the matches."""
+        """The batch of events that holds the events of the matches."""
         return self.events()
 
     @cached_property
@@ -163,22 +163,22 @@ class ResultChunk:
         """The rows of totals."""
         if isinstance(self.totals, TotalRows):
             return self.totals
-        shape = self.shape
-        totals = shape.totals or {}
-        return summed_rows(self.totals, self.stream, shape.partition, totals, shape.exact)
+        schema = self.schema
+        totals = schema.totals or {}
+        return summed_rows(self.totals, self.stream, schema.partition, totals, schema.exact)
 
     @property
     def count(self) -> int:
         """How many matches (or rows of totals) there are."""
-        return self.findings.count if self.shape.totals is None else len(self.totals)
+        return self.matches.count if self.schema.totals is None else len(self.totals)
 
     def __bool__(self) -> bool:
-        return bool(self.findings) or bool(self.totals)
+        return bool(self.matches) or bool(self.totals)
 
     def __iter__(self) -> Iterator[Any]:
-        if self.shape.totals is not None:
+        if self.schema.totals is not None:
             return self._rows_of_totals()
-        return (Match(found, self) for found in self.findings)
+        return (Match(found, self) for found in self.matches)
 
     def _rows_of_totals(self) -> Iterator[Total]:
         times = self.times(self.summed.time).to_pylist()
@@ -190,7 +190,7 @@ class ResultChunk:
         (row,) = self.stream.rows_at(np.array([position])).tolist()
         return {
             ".".join(path): column_at(self.stream.table, path)[row].as_py()
-            for path in self.shape.partition
+            for path in self.schema.partition
         }
 
     def time_at(self, position: int) -> Any:
@@ -207,23 +207,23 @@ class ResultChunk:
             positions.update((match.start, match.end), match.support)
             positions.update(y.end for _, y in match.computed)
         rows = stream.rows_at(np.array(sorted(positions), np.int64))
-        numbering = self.shape.numbering
+        numbering = self.schema.numbering
         numbers = {numbering: ordinals(stream, rows, numbering)}
         return ResultChunk(
-            self.shape, _Kept(replace(stream.take(rows), ordinals=numbers)), ListedMatches(found)
+            self.schema, _Kept(replace(stream.take(rows), ordinals=numbers)), ListedMatches(found)
         )
 
     def settled(self) -> ResultChunk:
         """Return the same rows of totals, worked out, without events."""
         return ResultChunk(
-            self.shape, _Kept(self.stream.take(_NO_POSITIONS)), ListedMatches([]), self.summed
+            self.schema, _Kept(self.stream.take(_NO_POSITIONS)), ListedMatches([]), self.summed
         )
 
     # tables
 
     def tables(self, layout: Layout) -> Iterator[pa.Table]:
         """Give the matches as tables, many at a time."""
-        if self.shape.totals is not None:
+        if self.schema.totals is not None:
             if len(self.totals):
                 yield totals_table(self, self.summed, layout)
             return
@@ -232,13 +232,13 @@ class ResultChunk:
 
     def columns(self) -> Iterator[MatchColumns]:
         """Give the matches as columns, many at a time."""
-        return self.findings.columns(self.shape.names)
+        return self.matches.columns(self.schema.names)
 
     def empty_table(self, layout: Layout) -> pa.Table:
         """Give a table of no matches, with all its columns."""
-        if self.shape.totals is not None:
-            return totals_table(self, self._no_totals(self.shape.totals), layout)
-        no_lists = {name: pa.array([], pa.list_(pa.int64())) for name in self.shape.names}
+        if self.schema.totals is not None:
+            return totals_table(self, self._no_totals(self.schema.totals), layout)
+        no_lists = {name: pa.array([], pa.list_(pa.int64())) for name in self.schema.names}
         return table_of(
             self, MatchColumns(_NO_POSITIONS, _NO_POSITIONS, no_lists, listed=list), layout
         )
@@ -247,10 +247,10 @@ class ResultChunk:
         return TotalRows(
             _NO_POSITIONS,
             _NO_POSITIONS,
-            partition_columns(self.stream, self.shape.partition, _NO_POSITIONS),
+            partition_columns(self.stream, self.schema.partition, _NO_POSITIONS),
             {
                 name: []
-                if name in self.shape.exact
+                if name in self.schema.exact
                 else pa.array([], arrow_type(kind) or pa.null())
                 for name, kind in totals.items()
             },
@@ -298,7 +298,7 @@ class ResultChunk:
 
     def ids(self, found: MatchColumns) -> pa.Array:
         """Return the stable ids of some matches (see match_ids.py)."""
-        return self._namer.ids(found, self.shape.names)
+        return self._namer.ids(found, self.schema.names)
 
     def identify(self, found: Found) -> str:
         """Return the stable id of a match."""
@@ -306,7 +306,7 @@ class ResultChunk:
 
     @cached_property
     def _namer(self) -> MatchIds:
-        return MatchIds(self.stream, self.shape.fingerprint, self.shape.numbering)
+        return MatchIds(self.stream, self.schema.fingerprint, self.schema.numbering)
 
 
 def _as_python(table: pa.Table) -> list[dict[str, Any]]:
@@ -349,11 +349,11 @@ class MatchCount:
         for chunk in chunks:
             if not chunk:
                 continue
-            if chunk.shape.totals is not None or chunk.findings.effort <= _QUICK_STEPS:
+            if chunk.schema.totals is not None or chunk.matches.effort <= _QUICK_STEPS:
                 self.known += chunk.count
                 continue
-            self._later.append(chunk.findings)
-            self._bytes += chunk.findings.nbytes
+            self._later.append(chunk.matches)
+            self._bytes += chunk.matches.nbytes
             while self._bytes > _MOST_BYTES_UNCOUNTED or len(self._later) > _MOST_UNCOUNTED:
                 oldest = self._later.popleft()
                 self._bytes -= oldest.nbytes

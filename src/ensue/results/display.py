@@ -99,7 +99,7 @@ class MatchTable:
         self._labels: Sequence[str] = ()
 
     def add(self, matches: Matches) -> None:
-        """Write down as many of these matches as there is room for."""
+        """Save as many of these matches as there is room for."""
         room = self._most - self._count
         found = matches.count
         self._count += found
@@ -108,7 +108,7 @@ class MatchTable:
                 self._lines += lines
 
     def add_labelled(self, found: Iterable[tuple[Mapping[str, Any], Matches]]) -> None:
-        """Write down matches of several rules, by their ends, each with what is said of its rule.
+        """Save matches of several rules, by their ends, each with what is said of its rule.
 
         Rows of totals come after them.
         """
@@ -136,9 +136,9 @@ class MatchTable:
 
     def _of(self, matches: Matches, room: int) -> Iterator[list[Line]]:
         """Give the lines of each match."""
-        shape = matches.shape
-        self._mentioned.update(_OWN + name for name in shape.computed.get(SELECTED, ()))
-        if self._events and shape.totals is None and (shape.variables or shape.computed):
+        schema = matches.schema
+        self._mentioned.update(_OWN + name for name in schema.computed.get(SELECTED, ()))
+        if self._events and schema.totals is None and (schema.variables or schema.computed):
             self._fixed = (_MATCH, _POSITION, _VARIABLES)
             for each in islice(matches, room):
                 yield list(_event_lines(each, matches, self._type_column))
@@ -170,7 +170,7 @@ def _short(value: Any) -> Any:
 
 def _event_lines(match: Match, matches: Matches, type_column: str) -> Iterator[Line]:
     """Write a match as one line an event; the first line has what is about the whole match."""
-    computed = list(matches.shape.computed)
+    computed = list(matches.schema.computed)
     lines = _bound_events(match, type_column)
     lines += [
         {_VARIABLES: name, **row} for name in computed if name for row in match.computed(name)
@@ -225,7 +225,7 @@ def _dotted(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 def _match_lines(matches: Matches, most: int) -> Iterator[Line]:
     """Write a match as one line: positions for each variable, or totals."""
-    timeless = not matches.has_time and matches.shape.totals is None
+    timeless = not matches.has_time and matches.schema.totals is None
     layout = Layout(without=frozenset({"start_time", "end_time"} if timeless else ()))
     for table in matches.tables(layout):
         rows = _for_people(table.slice(0, most)).to_pylist()

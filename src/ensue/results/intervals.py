@@ -16,7 +16,7 @@ from ensue.results.correlation import marked
 from ensue.stream.batch import EventBatch
 
 
-class Stretch(NamedTuple):
+class LatestStarts(NamedTuple):
     """The latest start of a match of ψ that has ended by each of some events."""
 
     first: int
@@ -27,13 +27,13 @@ class Stretch(NamedTuple):
 class Barriers:
     """What is known, of a ψ that must not happen, at the events that matches may refer to."""
 
-    stretches: tuple[Stretch, ...]
+    latest_starts: tuple[LatestStarts, ...]
 
     def latest(self, position: int) -> int:
         """Return the latest start of a match of ψ that has ended by an event."""
-        place = bisect_right(self.stretches, position, key=lambda each: each.first) - 1
-        stretch = self.stretches[place]
-        return int(stretch.latest[position - stretch.first])
+        place = bisect_right(self.latest_starts, position, key=lambda each: each.first) - 1
+        batch = self.latest_starts[place]
+        return int(batch.latest[position - batch.first])
 
     def inside(self, asked: Asked, events: Callable[[], EventBatch]) -> np.ndarray:
         """Tell in which intervals a match of ψ lies; here no condition names events of φ."""

@@ -40,7 +40,7 @@ _INTEGERS = 2.0**63
 
 @dataclass(slots=True)
 class MatchIds:
-    """Works out the ids of the matches in a stretch of the stream."""
+    """Works out the ids of the matches in a batch of events."""
 
     stream: EventBatch
     fingerprint: str

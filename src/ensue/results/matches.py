@@ -56,7 +56,7 @@ class InputSummary:
     aside: list[Rejected] = field(default_factory=list)
 
     def add(self, late: pa.Table | None, aside: Iterable[Rejected]) -> None:
-        """Write down rows that do not take part."""
+        """Add rows that do not take part."""
         if late is not None:
             self.late.append(late)
         self.aside.extend(aside)
@@ -72,14 +72,14 @@ class Matches:
 
     def __init__(
         self,
-        shape: ResultSchema,
-        pieces: Iterator[ResultChunk],
+        schema: ResultSchema,
+        chunks: Iterator[ResultChunk],
         account: InputSummary,
         *,
         live: bool,
     ) -> None:
-        self.shape = shape
-        self._more: Iterator[ResultChunk] | None = pieces
+        self.schema = schema
+        self._more: Iterator[ResultChunk] | None = chunks
         self._kept: list[ResultChunk] = []
         self._account = account
         self._given_out = 0
@@ -107,7 +107,7 @@ class Matches:
         """How many matches (or rows of totals) there are; they are not listed."""
         if self._freed and self._more is None:
             return self._given_out
-        return sum(piece.count for piece in self._keep_all())
+        return sum(chunk.count for chunk in self._keep_all())
 
     def __len__(self) -> int:
         if self.count > sys.maxsize:
@@ -119,8 +119,8 @@ class Matches:
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse_if_freed()
-        for piece in self._kept:
-            yield from piece
+        for chunk in self._kept:
+            yield from chunk
         while self._more is not None:
             piece_or_end = next(self._more, None)
             if piece_or_end is None:
@@ -131,10 +131,10 @@ class Matches:
                 self._given_out += 1
                 yield match
 
-    def _remember(self, piece: ResultChunk) -> None:
-        """Keep a piece while the stream is short; of a long one keep none."""
-        if not self._freed and piece.stream.first < _SHORT:
-            self._kept.append(piece)
+    def _remember(self, chunk: ResultChunk) -> None:
+        """Keep a chunk while the stream is short; of a long one keep none."""
+        if not self._freed and chunk.stream.first < _SHORT:
+            self._kept.append(chunk)
         elif not self._freed:
             self._given_out = sum(each.count for each in self._kept)
             self._kept.clear()
@@ -154,14 +154,14 @@ class Matches:
         if isinstance(index, slice):
             return self._slice(index)
         index = _whole(index)
-        pieces = self._keep_all()
+        chunks = self._keep_all()
         if index < 0:
             index += self.count
         left = max(index, 0)
-        for piece in pieces:
-            for match in islice(piece, left, None):
+        for chunk in chunks:
+            for match in islice(chunk, left, None):
                 return match
-            left -= piece.count
+            left -= chunk.count
         raise IndexError(f"there are {self.count:,} matches, none with the number {index}")
 
     def head(self, n: int = 5) -> Matches:
@@ -174,38 +174,38 @@ class Matches:
         begin, end = index.start or 0, index.stop
         if begin < 0 or end is None or end < 0:
             begin, end, _ = index.indices(self.count)
-        pieces: list[ResultChunk] = []
-        for piece in self._pieces():
-            size = counted_up_to(piece, end)
+        chunks: list[ResultChunk] = []
+        for chunk in self._chunks():
+            size = counted_up_to(chunk, end)
             if begin < size:
-                pieces.append(sliced(piece, begin, min(size, end)))
+                chunks.append(sliced(chunk, begin, min(size, end)))
             begin, end = max(begin - size, 0), end - size
             if end <= 0:
                 break
-        if not pieces:
-            pieces = [sliced(piece, 0, 0)]
-        return Matches(self.shape, iter(pieces), self._account, live=False)
+        if not chunks:
+            chunks = [sliced(chunk, 0, 0)]
+        return Matches(self.schema, iter(chunks), self._account, live=False)
 
-    def _pieces(self) -> Iterator[ResultChunk]:
-        """Find and keep one piece after the other; there is at least one."""
+    def _chunks(self) -> Iterator[ResultChunk]:
+        """Find and keep one chunk after the other; there is at least one."""
         self._refuse_if_freed()
         yield from list(self._kept)
         while self._more is not None:
-            piece = next(self._more, None)
-            if piece is None:
+            chunk = next(self._more, None)
+            if chunk is None:
                 self._more = None
             else:
-                self._kept.append(piece)
-                yield piece
+                self._kept.append(chunk)
+                yield chunk
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as a list of matches with their events."""
         self._refuse_more_than(MAX_ROWS, "pickled")
-        pieces = [
-            piece.kept(list(piece.findings)) if self.shape.totals is None else piece.settled()
-            for piece in self._keep_all()
+        chunks = [
+            chunk.kept(list(chunk.matches)) if self.schema.totals is None else chunk.settled()
+            for chunk in self._keep_all()
         ]
-        return _unpickled, (self.shape, pieces, self._account)
+        return _unpickled, (self.schema, chunks, self._account)
 
     def __repr__(self) -> str:
         if self._freed or self._more is not None:
@@ -216,8 +216,8 @@ class Matches:
     @property
     def late(self) -> pa.Table:
         """Events that came too late to take part."""
-        pieces = self._keep_all()
-        late = self._account.late or [pieces[-1].stream.table.slice(0, 0)]
+        chunks = self._keep_all()
+        late = self._account.late or [chunks[-1].stream.table.slice(0, 0)]
         return pa.concat_tables(late, promote_options="permissive")
 
     @property
@@ -250,8 +250,8 @@ class Matches:
     def tables(self, layout: Layout | None = None) -> Iterator[pa.Table]:
         """Give what `to_arrow` returns bit by bit, listing only some matches at a time."""
         layout = layout or Layout()
-        for piece in self._keep_all():
-            yield from piece.tables(layout)
+        for chunk in self._keep_all():
+            yield from chunk.tables(layout)
 
     def empty_table(self, layout: Layout | None = None) -> pa.Table:
         """Give a table of no matches, with all its columns."""
@@ -316,16 +316,16 @@ class Matches:
     def _known(self, listed: int, counted: int) -> tuple[int, bool]:
         """Return how many matches there are at least, and whether that is all.
 
-        Those of a piece are listed up to a number, where they have to be listed to be counted, or
+        Those of a chunk are listed up to a number, where they have to be listed to be counted, or
         else counted up to another one; beyond that only if it is quick.
         """
         number, whole = 0, True
-        for piece in self._keep_all():
-            found = piece.findings
-            if self.shape.totals is not None or not found.effort:
-                number += piece.count
+        for chunk in self._keep_all():
+            found = chunk.matches
+            if self.schema.totals is not None or not found.effort:
+                number += chunk.count
             elif found.effort == UNKNOWN:
-                some = counted_up_to(piece, listed + 1) if listed else found.least
+                some = counted_up_to(chunk, listed + 1) if listed else found.least
                 number, whole = number + some, whole and 0 < listed >= some
             elif found.effort <= _EFFORT and counted:
                 number += found.count
@@ -396,8 +396,8 @@ class Matches:
         )
 
 
-def _unpickled(shape: ResultSchema, pieces: list[ResultChunk], account: InputSummary) -> Matches:
-    return Matches(shape, iter(pieces), account, live=False)
+def _unpickled(schema: ResultSchema, chunks: list[ResultChunk], account: InputSummary) -> Matches:
+    return Matches(schema, iter(chunks), account, live=False)
 
 
 def _too_many(number: str, things: str, most: int, done: str) -> BudgetError:

@@ -81,7 +81,7 @@ def _steps(c: ComplexEvent) -> Iterator[tuple[int, int]]:
 
 @dataclass(slots=True)
 class Rows:
-    """The events of a stretch by position, made when somebody asks."""
+    """The events of a batch by position, made when somebody asks."""
 
     view: Callable[[], EventBatch]
     names: frozenset[str] | None
@@ -120,7 +120,7 @@ class ResidualFilter:
     """Matches that are refined as they are enumerated."""
 
     found: GraphMatches
-    refinement: Residual
+    residual: Residual
     tally: Tally = field(default_factory=Tally)
     before: Mapping[int, int] = field(default_factory=dict)
     """Up to where everything was consumed before, by key; 0 where keys do not matter."""
@@ -156,7 +156,7 @@ class ResidualFilter:
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""
-        if not self.refinement.refuses or self.events is None:
+        if not self.residual.refuses or self.events is None:
             return bool(self.found)
         return any(True for _ in self)
 
@@ -188,11 +188,11 @@ class ResidualFilter:
 
     def __iter__(self) -> Iterator[Found]:
         reference = self._reference()
-        bounds = self.refinement.bounds
+        bounds = self.residual.bounds
         if bounds and self.found:
             self.found.bounds = bounds_of(bounds, self.found.labels, self._view())
         consumed = dict(self.before)
-        consumes = self.refinement.consume
+        consumes = self.residual.consume
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
             neighbours: Neighbours = set()
             matches: set[ComplexEvent] = set()
@@ -201,19 +201,19 @@ class ResidualFilter:
                 if match is not None:
                     matches.add(match)
                     neighbours |= self._neighbours(word)
-            found = apply_residual(self.refinement, matches, reference, neighbours)
+            found = apply_residual(self.residual, matches, reference, neighbours)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
                 found = [match for match in found if match.start > consumed.get(of, -1)]
                 if found:
                     consumed[of] = end
-            for match in islice(found, self.refinement.limit):
+            for match in islice(found, self.residual.limit):
                 yield Found((), match)
         self._after = consumed
 
     def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
         """Return the match that a run has read, with the events computed inside; None: none."""
-        refinement = self.refinement
+        residual = self.residual
         made: list[list[tuple[str, Computed]]] = []
 
         def scope(each: Maker | Deferred, round: Round) -> ComplexEvent:
@@ -225,11 +225,11 @@ class ResidualFilter:
             )
             return ComplexEvent(word.start, round.last, round.bound, computed)
 
-        for maker in refinement.makers:
+        for maker in residual.makers:
             rounds = (scope(maker, round) for round in maker.rounds(word.labels))
             name = maker.formula.variable
             made.append([(name, reference.computed(c, maker.formula)) for c in rounds])
-        for deferred in refinement.deferred:
+        for deferred in residual.deferred:
             for round in deferred.rounds(word.labels):
                 if not reference.satisfies(scope(deferred, round), deferred.condition):
                     return None
@@ -239,12 +239,12 @@ class ResidualFilter:
             for bit, name in enumerate(self.found.variables)
             if label >> bit & 1
         )
-        shown = frozenset(one for number in refinement.shown for one in made[number])
+        shown = frozenset(one for number in residual.shown for one in made[number])
         return ComplexEvent(word.start, word.end, bindings, shown)
 
     def _neighbours(self, word: Word) -> Neighbours:
         """Return the bound events of a match between which nothing came."""
-        adjoined = self.refinement.adjoined
+        adjoined = self.residual.adjoined
         if not adjoined:
             return set()
         return {(last, at) for (last, _), (at, label) in pairwise(word.labels) if label & adjoined}
@@ -254,12 +254,12 @@ class ResidualFilter:
 
         From here on only matches are listed that nothing happened in that must not.
         """
-        refinement = self.refinement
-        if refinement.intervals:
+        residual = self.residual
+        if residual.intervals:
             labels = self.found.labels
-            self.found.keeps = Undisturbed(refinement.intervals, self.barriers, labels, self._view)
-        every = (paths_of(read) for each in refinement.deferred for read in each.expressions())
-        operators = (*refinement.operators, *(each.formula for each in refinement.makers))
+            self.found.keeps = Undisturbed(residual.intervals, self.barriers, labels, self._view)
+        every = (paths_of(read) for each in residual.deferred for read in each.expressions())
+        operators = (*residual.operators, *(each.formula for each in residual.makers))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)
         rows: Any = Rows(self._view, frozenset(read))
         return Reference(rows, self.tally)

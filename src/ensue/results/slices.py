@@ -1,4 +1,4 @@
-"""Some of the matches of a piece, by their numbers."""
+"""Some of the matches of a chunk, by their numbers."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class SlicedMatches:
                 return
 
 
-def sliced(piece: ResultChunk, begin: int, end: int) -> ResultChunk:
-    """Choose the matches, or rows of totals, of a piece from one number to before another."""
-    if piece.shape.totals is None:
-        return replace(piece, findings=SlicedMatches(piece.findings, begin, end))
-    return replace(piece, totals=_rows(piece.summed, begin, end))
+def sliced(chunk: ResultChunk, begin: int, end: int) -> ResultChunk:
+    """Choose the matches, or rows of totals, of a chunk from one number to before another."""
+    if chunk.schema.totals is None:
+        return replace(chunk, matches=SlicedMatches(chunk.matches, begin, end))
+    return replace(chunk, totals=_rows(chunk.summed, begin, end))
 
 
 def _rows(summed: TotalRows, begin: int, end: int) -> TotalRows:
@@ -78,11 +78,11 @@ def _rows(summed: TotalRows, begin: int, end: int) -> TotalRows:
     )
 
 
-def counted_up_to(piece: ResultChunk, most: int) -> int:
-    """Return how many matches a piece has, or `most` where it has more."""
-    findings = piece.findings
-    if piece.shape.totals is None and findings.effort and most <= _LISTED:
-        return sum(1 for _ in islice(findings, most))
-    if findings.effort == UNKNOWN:
-        return sum(1 for _ in islice(findings, most))
-    return min(piece.count, most)
+def counted_up_to(chunk: ResultChunk, most: int) -> int:
+    """Return how many matches a chunk has, or `most` where it has more."""
+    matches = chunk.matches
+    if chunk.schema.totals is None and matches.effort and most <= _LISTED:
+        return sum(1 for _ in islice(matches, most))
+    if matches.effort == UNKNOWN:
+        return sum(1 for _ in islice(matches, most))
+    return min(chunk.count, most)

@@ -53,22 +53,22 @@ class Column(NamedTuple):
     values: Values
 
 
-def table_of(piece: ResultChunk, found: MatchColumns, layout: Layout) -> pa.Table:
+def table_of(chunk: ResultChunk, found: MatchColumns, layout: Layout) -> pa.Table:
     """Return some matches as a table."""
-    columns = _named(_columns(piece, found, layout.events), layout.without)
+    columns = _named(_columns(chunk, found, layout.events), layout.without)
     if layout.long:
-        return _chosen(_long(piece, found, columns), layout)
+        return _chosen(_long(chunk, found, columns), layout)
     return _chosen({each.name: each.values for each in columns}, layout)
 
 
-def totals_table(piece: ResultChunk, found: TotalRows, layout: Layout) -> pa.Table:
+def totals_table(chunk: ResultChunk, found: TotalRows, layout: Layout) -> pa.Table:
     """Return rows of SELECT count(*) … as a table."""
     if layout.long:
         raise EnsueError("SELECT count(*) gives no events, so there is no row for each of them")
-    columns = _query(piece, len(found))
+    columns = _query(chunk, len(found))
     for name, values in found.partition.items():
         columns.append(Column("partition", name, partial(_same, values)))
-    columns.append(Column("time", "time", partial(piece.times, found.time)))
+    columns.append(Column("time", "time", partial(chunk.times, found.time)))
     for name, values in found.values.items():
         made = pa.array(values, EXACT_COUNTS) if isinstance(values, list) else values
         columns.append(Column("computed", name, partial(_same, made)))
@@ -98,30 +98,30 @@ def _named(columns: list[Column], without: Collection[str]) -> list[Column]:
 # one row a match
 
 
-def _columns(piece: ResultChunk, found: MatchColumns, events: bool) -> list[Column]:
-    shape, count = piece.shape, len(found.start)
-    columns = _query(piece, count)
-    for path in shape.partition:
-        columns.append(Column("partition", ".".join(path), partial(_keys, piece, path, found.end)))
+def _columns(chunk: ResultChunk, found: MatchColumns, events: bool) -> list[Column]:
+    schema, count = chunk.schema, len(found.start)
+    columns = _query(chunk, count)
+    for path in schema.partition:
+        columns.append(Column("partition", ".".join(path), partial(_keys, chunk, path, found.end)))
     columns += [
-        Column("start_time", "start_time", lambda: piece.times_at(found.start)),
-        Column("end_time", "end_time", lambda: piece.times_at(found.end)),
-        Column("match_id", "match_id", lambda: piece.ids(found)),
+        Column("start_time", "start_time", lambda: chunk.times_at(found.start)),
+        Column("end_time", "end_time", lambda: chunk.times_at(found.end)),
+        Column("match_id", "match_id", lambda: chunk.ids(found)),
         Column("start", "start", lambda: pa.array(found.start)),
         Column("end", "end", lambda: pa.array(found.end)),
     ]
-    if shape.positions_only:
+    if schema.positions_only:
         columns.append(Column("variable", "positions", lambda: found.bound[""]))
         return columns
-    for name, paths in shape.variables.items():
+    for name, paths in schema.variables.items():
         lists = found.bound[name]
-        values = partial(piece.structs, lists, paths) if events else partial(_same, lists)
+        values = partial(chunk.structs, lists, paths) if events else partial(_same, lists)
         columns.append(Column("variable", name, values))
-    return [*columns, *_computed(piece, found)]
+    return [*columns, *_computed(chunk, found)]
 
 
-def _query(piece: ResultChunk, count: int) -> list[Column]:
-    name = piece.shape.query
+def _query(chunk: ResultChunk, count: int) -> list[Column]:
+    name = chunk.schema.query
     return [] if name is None else [Column("query", "query", partial(pa.repeat, name, count))]
 
 
@@ -129,17 +129,17 @@ def _same(values: Any) -> Any:
     return values
 
 
-def _keys(piece: ResultChunk, path: Path, ends: np.ndarray) -> pa.ChunkedArray:
-    return next(iter(partition_columns(piece.stream, [path], ends).values()))
+def _keys(chunk: ResultChunk, path: Path, ends: np.ndarray) -> pa.ChunkedArray:
+    return next(iter(partition_columns(chunk.stream, [path], ends).values()))
 
 
-def _computed(piece: ResultChunk, found: MatchColumns) -> Iterator[Column]:
+def _computed(chunk: ResultChunk, found: MatchColumns) -> Iterator[Column]:
     """Give computed events as lists of structs, and SELECT's columns as columns."""
     columns = found.computed
-    for name, types in piece.shape.computed.items():
+    for name, types in chunk.schema.computed.items():
         if columns is None:
             assert found.listed is not None
-            rows = [piece.shape.computed_rows(each.match, name or None) for each in found.listed()]
+            rows = [chunk.schema.computed_rows(each.match, name or None) for each in found.listed()]
         if name == SELECTED:
             for column, kind in types.items():
                 if columns is None:
@@ -181,22 +181,22 @@ class _Bound(NamedTuple):
     """Where the variables of each event begin."""
 
 
-def _long(piece: ResultChunk, found: MatchColumns, columns: list[Column]) -> dict[str, Values]:
+def _long(chunk: ResultChunk, found: MatchColumns, columns: list[Column]) -> dict[str, Values]:
     """Return the columns of a table with one row an event."""
-    shape = piece.shape
-    if not shape.names:
+    schema = chunk.schema
+    if not schema.names:
         raise EnsueError("SELECT NONE shows no events, so there is no row for each of them")
-    bound = _events(found, shape.names)
+    bound = _events(found, schema.names)
     of = pa.array(bound.match)
     named: dict[str, Values] = {}
     for each in columns:
         if each.role not in ("variable", "computed"):
             named[each.name] = partial(_repeated, each.values, of)
     named["position"] = lambda: pa.array(bound.position)
-    if not shape.positions_only:
-        named[free_name("variables", named)] = lambda: _variables(bound, shape.names)
-    keys = {".".join(path) for path in shape.partition}
-    for name, values in _attributes(piece, bound).items():
+    if not schema.positions_only:
+        named[free_name("variables", named)] = lambda: _variables(bound, schema.names)
+    keys = {".".join(path) for path in schema.partition}
+    for name, values in _attributes(chunk, bound).items():
         if name not in keys:
             named[free_name(name, named)] = values
     for each in columns:
@@ -234,15 +234,15 @@ def _variables(bound: _Bound, names: list[str]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), variables)
 
 
-def _attributes(piece: ResultChunk, bound: _Bound) -> dict[str, Values]:
+def _attributes(chunk: ResultChunk, bound: _Bound) -> dict[str, Values]:
     """Return the attributes of events, those of interest for one of their variables."""
-    shape, table = piece.shape, piece.stream.table
+    schema, table = chunk.schema, chunk.stream.table
     every = [(name,) for name in table.column_names]
     wanted = [
-        every if shape.positions_only or shape.variables[name] is None else shape.variables[name]
-        for name in shape.names
+        every if schema.positions_only or schema.variables[name] is None else schema.variables[name]
+        for name in schema.names
     ]
-    rows = pa.array(piece.stream.rows_at(bound.position))
+    rows = pa.array(chunk.stream.rows_at(bound.position))
 
     def attribute(path: Path) -> Any:
         values = column_at(table, path).take(rows)

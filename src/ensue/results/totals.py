@@ -362,7 +362,7 @@ class TotalsAccumulator:
     weights: Weights | None = None
 
     def add(self, counted: list[Counted], stream: EventBatch) -> TotalRows:
-        """Take in the hits of a stretch and return the rows that are complete."""
+        """Take in the hits of a batch and return the rows that are complete."""
         end = _joined([each.end for each in counted], np.int64)
         times = stream.times[stream.rows_at(end)]
         keys = partition_columns(stream, self.partition, end)
@@ -389,7 +389,7 @@ class TotalsAccumulator:
         return self._release(np.ones(len(self.number), bool))
 
     def save(self) -> dict[str, Any]:
-        """Write down what waits."""
+        """Save what waits."""
         if self.weights is None:
             return {"waiting": False}
         return {

@@ -41,7 +41,7 @@ class SortedPipeline:
         for program, given in zip(self.programs, self.given, strict=True):
             tally = Tally()
             operator = open_operator(program.plan, tally, given)
-            self.execution.add(program.name, QueryInstance(program.shape, operator, tally))
+            self.execution.add(program.name, QueryInstance(program.result_schema, operator, tally))
 
     @property
     def _program(self) -> Program:

@@ -40,7 +40,7 @@ class Slices:
 
 
 def slices_of(first: int, last: int, window: int, most: int) -> Slices:
-    """Cut a stretch of time into at most so many slices, each much longer than the window.
+    """Cut a batch of time into at most so many slices, each much longer than the window.
 
     >>> slices_of(0, 999, 10, 4)
     Slices(first=0, length=250, count=4)

@@ -100,22 +100,22 @@ class Program:
         return self.plan.compiled if self.plan.operator == "match" else None
 
     @cached_property
-    def shape(self) -> ResultSchema:
+    def result_schema(self) -> ResultSchema:
         """The variables and columns of matches; attributes of interest are all spelt out."""
-        shape = result_schema(self.bound, self.query.fingerprint, self.positions_only)
+        schema = result_schema(self.bound, self.query.fingerprint, self.positions_only)
         every = tuple((name,) for name in self.columns.names)
         variables = {
-            name: every if paths is None else paths for name, paths in shape.variables.items()
+            name: every if paths is None else paths for name, paths in schema.variables.items()
         }
         if self.positions_only:
             variables = {"": every}
-        return replace(shape, variables=variables)
+        return replace(schema, variables=variables)
 
     # columns
 
     def columns_read(self, answered: frozenset[Predicate] = frozenset()) -> list[str]:
         """List the columns that workers need when some predicates are evaluated before them."""
-        wanted = columns_read(self.plan, self.options, self.shape, answered)
+        wanted = columns_read(self.plan, self.options, self.result_schema, answered)
         return [name for name in self.columns.names if wanted is None or name in wanted]
 
 

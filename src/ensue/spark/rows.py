@@ -1,4 +1,4 @@
-"""Matches as rows: what a piece of an answer becomes in a DataFrame."""
+"""Matches as rows: what a result chunk becomes in a DataFrame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def schema_of(program: Program) -> pa.Schema:
 
     Names that differ in their case alone are one name to Spark.
     """
-    shape, columns = program.shape, program.columns
+    result, columns = program.result_schema, program.columns
     fields: dict[str, pa.DataType] = {}
     taken: set[str] = set()
 
@@ -33,21 +33,21 @@ def schema_of(program: Program) -> pa.Schema:
         taken.add(name.lower())
         fields[name] = kind
 
-    for path in shape.partition:
+    for path in result.partition:
         add(".".join(path), arrow_type_at(columns, path))
     time = arrow_type_at(columns, program.time)
-    if shape.totals is not None:
+    if result.totals is not None:
         add("time", pa.int64() if pa.types.is_integer(time) else time)
-        for name, kind in shape.totals.items():
+        for name, kind in result.totals.items():
             add(name, _written(kind))
         return pa.schema(list(fields.items()))
     add("start_time", time)
     add("end_time", time)
     add("match_id", pa.string())
-    for name, paths in shape.variables.items():
+    for name, paths in result.variables.items():
         members = [(".".join(path), arrow_type_at(columns, path)) for path in paths or ()]
         add(name or EVENTS, pa.list_(pa.struct(members)))
-    for name, types in shape.computed.items():
+    for name, types in result.computed.items():
         members = [(column, _written(kind)) for column, kind in types.items()]
         if name == SELECTED:
             for column, written in members:
@@ -62,32 +62,32 @@ def _written(kind: Type) -> pa.DataType:
     return arrow_type(kind) or pa.string()
 
 
-def tables(piece: ResultChunk, schema: pa.Schema, begin: int | None = None) -> Iterator[pa.Table]:
-    """Give the rows of a piece; with `begin` only of matches that end at that time or later."""
-    if piece.shape.totals is not None:
-        yield from _totals(piece, schema, begin)
+def tables(chunk: ResultChunk, schema: pa.Schema, begin: int | None = None) -> Iterator[pa.Table]:
+    """Give the rows of a chunk; with `begin` only of matches that end at that time or later."""
+    if chunk.schema.totals is not None:
+        yield from _totals(chunk, schema, begin)
         return
     layout = Layout(events=True, without=frozenset({"query", "start", "end"}))
-    for found in piece.columns():
+    for found in chunk.columns():
         late = None
         if begin is not None:
-            late = piece.stream.times[piece.stream.rows_at(found.end)] >= begin
+            late = chunk.stream.times[chunk.stream.rows_at(found.end)] >= begin
             if not late.any():
                 continue
-        columns = table_of(piece, found, layout).columns
-        if piece.shape.positions_only:
-            columns[-1] = piece.structs(found.bound[""], piece.shape.variables[""])
+        columns = table_of(chunk, found, layout).columns
+        if chunk.schema.positions_only:
+            columns[-1] = chunk.structs(found.bound[""], chunk.schema.variables[""])
         rows = _cast(columns, schema)
         yield rows if late is None or late.all() else rows.filter(pa.array(late))
 
 
-def _totals(piece: ResultChunk, schema: pa.Schema, begin: int | None) -> Iterator[pa.Table]:
-    if not len(piece.totals):
+def _totals(chunk: ResultChunk, schema: pa.Schema, begin: int | None) -> Iterator[pa.Table]:
+    if not len(chunk.totals):
         return
-    (table,) = piece.tables(Layout(without=frozenset({"query"})))
+    (table,) = chunk.tables(Layout(without=frozenset({"query"})))
     rows = _cast(table.columns, schema)
     if begin is not None:
-        rows = rows.filter(pa.array(piece.summed.ended >= begin))
+        rows = rows.filter(pa.array(chunk.summed.ended >= begin))
     yield rows
 
 

@@ -86,7 +86,7 @@ def _cores(master: str) -> int:
 
 
 def _log_settings() -> str:
-    """Write down that only errors are worth a line, where the JVM can read it."""
+    """Save that only errors are worth a line, where the JVM can read it."""
     path = cache_folder() / "log4j2-quiet.properties"
     if not path.is_file() or path.read_text(encoding="utf-8") != _QUIET:
         path.parent.mkdir(parents=True, exist_ok=True)

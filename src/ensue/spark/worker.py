@@ -113,7 +113,7 @@ class Task:
 def _by_slice(tables: Iterator[pa.Table]) -> Iterator[tuple[int, Iterator[pa.Table]]]:
     """Split sorted events where the number of the slice changes."""
 
-    def pieces() -> Iterator[tuple[int, pa.Table]]:
+    def chunks() -> Iterator[tuple[int, pa.Table]]:
         for table in tables:
             numbers = table.column(SLICE).to_numpy()
             table = table.drop_columns([SLICE])
@@ -121,5 +121,5 @@ def _by_slice(tables: Iterator[pa.Table]) -> Iterator[tuple[int, Iterator[pa.Tab
             for low, high in pairwise(cuts):
                 yield int(numbers[low]), table.slice(low, high - low)
 
-    for number, group in groupby(pieces(), key=lambda each: each[0]):
+    for number, group in groupby(chunks(), key=lambda each: each[0]):
         yield number, (table for _, table in group)

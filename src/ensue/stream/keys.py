@@ -27,8 +27,8 @@ _SLACK = 1 << 16
 class Keys:
     """The keys seen so far, each with a number; numbers of forgotten keys are used again.
 
-    The keys of the first stretch are numbered as they come and looked up by nobody, until a
-    second stretch comes: then `settle` writes down those that are still of interest.
+    The keys of the first batch are numbered as they come and looked up by nobody, until a
+    second batch comes: then `settle` writes down those that are still of interest.
     """
 
     paths: tuple[AttributePath, ...]
@@ -136,7 +136,7 @@ class Keys:
         self._living = len(self._numbers)
 
     def save(self) -> dict[str, Any]:
-        """Write down the keys, after `settle`."""
+        """Save the keys, after `settle`."""
         numbers = np.array(list(self._numbers.values()), np.int64)
         counts = self.counters()[numbers] if len(numbers) else numbers
         saved = {"values": list(self._numbers), "numbers": numbers, "counts": counts}
@@ -211,7 +211,7 @@ def unread(
     *,
     counted: bool,
 ) -> None:
-    """Take back what was read of the keys of all but the first events of a stretch."""
+    """Take back what was read of the keys of all but the first events of a batch."""
     if known is not None:
         known.unread(keys[read:], None if opens is None else opens[read:], counted=counted)
 

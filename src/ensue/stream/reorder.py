@@ -247,7 +247,7 @@ class ReorderBuffer:
         return self._release(MOST)
 
     def save(self) -> dict[str, Any]:
-        """Write down how far the stream has come, and what waits."""
+        """Save how far the stream has come, and what waits."""
         saved: dict[str, Any] = {
             "next_position": self.next_position,
             "latest": dict(self.latest),

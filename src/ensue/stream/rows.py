@@ -18,7 +18,7 @@ _TYPE, _STREAM = "type", "stream"
 
 
 def save_table(table: pa.Table) -> dict[str, Any]:
-    """Write down a table; large dictionaries of which few values are used are left out."""
+    """Save a table; large dictionaries of which few values are used are left out."""
     columns = [_plain(table.column(name)) for name in table.column_names]
     plain = pa.Table.from_arrays(columns, names=table.column_names).unify_dictionaries()
     return {"table": plain, "columns": table.schema.remove_metadata().empty_table()}
@@ -41,7 +41,7 @@ def load_table(saved: Mapping[str, Any]) -> pa.Table:
 
 
 def save_rows(stream: EventBatch) -> dict[str, Any]:
-    """Write down rows with all that is known of each."""
+    """Save rows with all that is known of each."""
     extra = {_TYPE: _plain(stream.types)}
     if stream.streams is not None:
         extra[_STREAM] = stream.streams.cast(pa.string())

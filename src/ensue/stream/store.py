@@ -19,7 +19,7 @@ from ensue.stream.rows import load_rows, save_rows
 from ensue.stream.ties import Ties
 
 _LARGE = 1 << 15
-"""Stretches with more rows than this are left alone."""
+"""Batches with more rows than this are left alone."""
 
 _MANY = 1 << 13
 """Of so many rows, those that no partial match refers to are looked for."""
@@ -28,21 +28,21 @@ _MANY_TIED = 1 << 10
 """So many rows that share their time with rows that stay are worth being counted and dropped."""
 
 _FAN = 32
-"""So many stretches of about one size are put together into one."""
+"""So many batches of about one size are put together into one."""
 
 
 @dataclass(slots=True)
 class EventStore:
-    """Stretches of the stream, the oldest dropped when nobody needs them.
+    """Batches of the stream, the oldest dropped when nobody needs them.
 
-    Events may come one by one, so small stretches are put together into larger ones; there are
+    Events may come one by one, so small batches are put together into larger ones; there are
     never more than some dozens, whatever the window. Of the events of a time some may be dropped
     and others kept: ids of matches number them, so those that are gone are counted.
     """
 
-    _stretches: list[EventBatch] = field(default_factory=list)
+    _batches: list[EventBatch] = field(default_factory=list)
     _levels: list[int] = field(default_factory=list)
-    """How often each stretch has been put together; negative: it is left alone."""
+    """How often each batch has been put together; negative: it is left alone."""
     _ties: Ties | None = None
     """How many events of the first time there were before those that are kept."""
     _kept: int = 0
@@ -52,46 +52,46 @@ class EventStore:
     @property
     def following(self) -> int:
         """The position after the last row that came."""
-        last = self._stretches[-1:]
+        last = self._batches[-1:]
         return sum(each.first + len(each.times) for each in last)
 
     @property
     def newest(self) -> EventBatch:
-        """The stretch that came last."""
-        return self._stretches[-1]
+        """The batch that came last."""
+        return self._batches[-1]
 
     def add(self, stream: EventBatch) -> None:
-        """Append a stretch."""
+        """Append a batch."""
         if not len(stream.times):
-            if not self._stretches:
-                self._stretches.append(stream)
+            if not self._batches:
+                self._batches.append(stream)
                 self._levels.append(0)
             return
-        if self._stretches and not len(self._stretches[-1].times):
-            self._stretches.pop()
+        if self._batches and not len(self._batches[-1].times):
+            self._batches.pop()
             self._levels.pop()
-        self._stretches.append(stream)
+        self._batches.append(stream)
         self._levels.append(0)
         self._added += len(stream.times)
         while self._levels[-_FAN:].count(self._levels[-1]) == _FAN:
             self._merge(self._levels[-1])
 
     def _merge(self, level: int) -> None:
-        """Put the last stretches together, unless they are large enough to stay as they are."""
-        last = self._stretches[-_FAN:]
+        """Put the last batches together, unless they are large enough to stay as they are."""
+        last = self._batches[-_FAN:]
         if sum(len(each.times) for each in last) > _LARGE:
             self._levels[-_FAN:] = range(-1, -_FAN - 1, -1)
             return
-        del self._stretches[-_FAN:], self._levels[-_FAN:]
-        self._stretches.append(_compact(_joined(last)))
+        del self._batches[-_FAN:], self._levels[-_FAN:]
+        self._batches.append(_compact(_joined(last)))
         self._levels.append(level + 1)
 
     def view(self, *more: EventBatch) -> Callable[[], EventBatch]:
-        """Return all stretches that are there now, to be put together when somebody asks.
+        """Return all batches that are there now, to be put together when somebody asks.
 
         More that follow them may be given, of which the store keeps nothing.
         """
-        every = tuple(self._stretches)
+        every = tuple(self._batches)
         if more and every and not len(every[-1].times):
             every = every[:-1]
         ties = self._ties
@@ -101,7 +101,7 @@ class EventStore:
 
     def since(self, position: int) -> EventBatch:
         """Return all rows from a position on, of which none was thinned out."""
-        after = [each for each in self._stretches if each.first + len(each.times) > position]
+        after = [each for each in self._batches if each.first + len(each.times) > position]
         whole = _joined(after)
         (row,) = whole.rows_at(np.array([position])).tolist()
         rest = whole.slice(row, len(whole.times))
@@ -110,41 +110,41 @@ class EventStore:
     @property
     def rows(self) -> int:
         """How many rows are kept."""
-        return sum(len(each.times) for each in self._stretches)
+        return sum(len(each.times) for each in self._batches)
 
     @property
     def nbytes(self) -> int:
         """About how many bytes they take."""
-        return sum(each.table.nbytes + each.times.nbytes for each in self._stretches)
+        return sum(each.table.nbytes + each.times.nbytes for each in self._batches)
 
     @property
     def is_large(self) -> bool:
         """Whether it is worth while to look for rows that nobody needs between those needed."""
-        return len(self._stretches) > 1 and self._kept + self._added > 2 * self._thinned + _MANY
+        return len(self._batches) > 1 and self._kept + self._added > 2 * self._thinned + _MANY
 
     @property
     def has_grown(self) -> bool:
         """Whether it is worth while to look for rows that nobody needs."""
-        return len(self._stretches) > 1 and 4 * self._added >= self._kept
+        return len(self._batches) > 1 and 4 * self._added >= self._kept
 
     def keep_only(
         self, positions: np.ndarray, numberings: Iterable[Numbering] = (), *, last_too: bool = False
     ) -> None:
-        """Keep the events at some positions only, and unless asked for all of the last stretch.
+        """Keep the events at some positions only, and unless asked for all of the last batch.
 
         Where that would gain little, nothing is done, except that `last_too` always does it.
         """
-        cut = len(self._stretches) - (0 if last_too else 1)
+        cut = len(self._batches) - (0 if last_too else 1)
         if cut > 0 and self.rows:
             numberings = tuple(numberings)
-            old = self._with_ties(_joined(self._stretches[:cut]))
+            old = self._with_ties(_joined(self._batches[:cut]))
             rows = np.flatnonzero(np.isin(old.all_positions(), positions))
             if last_too or 2 * len(rows) <= len(old.times):
                 numbers = {each: ordinals(old, rows, each) for each in numberings}
                 thinned = replace(old.take(rows), ordinals=numbers, ties=None)
                 self._ties = self._ties_at(cut, numberings)
-                gone = not len(rows) and cut < len(self._stretches)
-                self._stretches[:cut] = [] if gone else [thinned]
+                gone = not len(rows) and cut < len(self._batches)
+                self._batches[:cut] = [] if gone else [thinned]
                 self._levels[:cut] = [] if gone else [-1]
         self._kept, self._added = self.rows, 0
         self._thinned = self._kept
@@ -154,7 +154,7 @@ class EventStore:
     ) -> EventStore:
         """Return a store of the rows from a position on, or of those needed where they are few."""
         numberings = tuple(numberings)
-        other = replace(self, _stretches=self._stretches[:], _levels=self._levels[:])
+        other = replace(self, _batches=self._batches[:], _levels=self._levels[:])
         other.forget_before(first, numberings, exactly=True)
         if needed is not None and 2 * len(np.unique(needed)) <= other.rows:
             other.keep_only(needed, numberings, last_too=True)
@@ -162,55 +162,55 @@ class EventStore:
 
     def positions_from(self, first: int) -> np.ndarray:
         """Return the positions of all rows that are kept, from some position on."""
-        every = _joined(self._stretches).all_positions() if self._stretches else np.zeros(0, int)
+        every = _joined(self._batches).all_positions() if self._batches else np.zeros(0, int)
         return every[every >= first]
 
     def save(self) -> dict[str, Any]:
-        """Write down all rows that are kept."""
-        return {} if not self._stretches else save_rows(self.view()())
+        """Save all rows that are kept."""
+        return {} if not self._batches else save_rows(self.view()())
 
     def load(self, saved: Mapping[str, Any], time_path: AttributePath | None) -> None:
         """Go on with rows that were saved."""
         if saved:
             kept = load_rows(saved, time_path)
             self._ties = kept.ties
-            self._stretches, self._levels = [replace(kept, ties=None)], [-1]
+            self._batches, self._levels = [replace(kept, ties=None)], [-1]
             self._kept = self._thinned = self.rows
 
     def forget_before(
         self, position: int, numberings: Iterable[Numbering] = (), *, exactly: bool = False
     ) -> None:
-        """Drop stretches that end before a position, or exactly the rows before it.
+        """Drop batches that end before a position, or exactly the rows before it.
 
         Where that leaves events of a time of which others are dropped, these are counted for the
         numberings (see ordinals.py). That takes time, so it is done for many of them at once.
         """
         if exactly:
             self._split(position)
-        stretches, numberings = self._stretches, tuple(numberings)
-        ends = [each.first for each in stretches[1:]]
+        batches, numberings = self._batches, tuple(numberings)
+        ends = [each.first for each in batches[1:]]
         cut = bisect_right(ends, position)
         if numberings and not exactly:
             clean = cut
             while clean and self._shares_time(clean):
                 clean -= 1
-            tied = sum(len(each.times) for each in stretches[clean:cut])
+            tied = sum(len(each.times) for each in batches[clean:cut])
             if tied < max(_MANY_TIED, 0 if self._ties is None else self._ties.size):
                 cut = clean
         if cut:
             self._ties = self._ties_at(cut, numberings)
-            del stretches[:cut], self._levels[:cut]
+            del batches[:cut], self._levels[:cut]
         self._kept, self._added = self.rows, 0
 
     def _split(self, position: int) -> None:
-        """Make a stretch begin at a position, or an empty last one where all lie before it."""
-        for number, each in enumerate(self._stretches):
-            last = number == len(self._stretches) - 1
+        """Make a batch begin at a position, or an empty last one where all lie before it."""
+        for number, each in enumerate(self._batches):
+            last = number == len(self._batches) - 1
             row = int(np.searchsorted(each.all_positions(), position))
             if row and (row < len(each.times) or last):
                 parts = [each.slice(0, row), each.slice(row, len(each.times))]
                 parts[1] = replace(parts[1], first=max(position, each.first))
-                self._stretches[number : number + 1] = parts
+                self._batches[number : number + 1] = parts
                 self._levels[number : number + 1] = [-1, -1]
                 return
 
@@ -220,8 +220,8 @@ class EventStore:
         return following is None or last == following
 
     def _time(self, number: int, row: int) -> int | None:
-        """Return the time of a row of a stretch, if there is one."""
-        times = self._stretches[number].times if number < len(self._stretches) else ()
+        """Return the time of a row of a batch, if there is one."""
+        times = self._batches[number].times if number < len(self._batches) else ()
         return int(times[row]) if len(times) else None
 
     def _ties_at(self, cut: int, numberings: Sequence[Numbering]) -> Ties | None:
@@ -234,7 +234,7 @@ class EventStore:
         begin = cut - 1
         while begin and self._time(begin - 1, -1) == last:
             begin -= 1
-        old = self._with_ties(_joined(self._stretches[begin:cut]))
+        old = self._with_ties(_joined(self._batches[begin:cut]))
         position = int(old.all_positions()[-1]) + 1
         return count_last(old, max(position, ties.position if ties else 0), numberings)
 
@@ -243,7 +243,7 @@ class EventStore:
 
 
 def _compact(stream: EventBatch) -> EventBatch:
-    """Copy rows, so that they do not lie in many pieces."""
+    """Copy rows, so that they do not lie in many chunks."""
     return replace(
         stream,
         table=stream.table.combine_chunks(),
@@ -252,7 +252,7 @@ def _compact(stream: EventBatch) -> EventBatch:
 
 
 def _joined(every: Sequence[EventBatch]) -> EventBatch:
-    """Put stretches that follow one another together."""
+    """Put batches that follow one another together."""
     if len(every) == 1:
         return every[0]
     return replace(
@@ -296,6 +296,6 @@ def _positions(every: Sequence[EventBatch]) -> np.ndarray | None:
     return np.concatenate([each.all_positions() for each in every])
 
 
-def _known(stretch: EventBatch, numbering: Numbering) -> np.ndarray:
-    known = stretch.ordinals.get(numbering)
-    return np.full(len(stretch.times), -1, np.int64) if known is None else known
+def _known(batch: EventBatch, numbering: Numbering) -> np.ndarray:
+    known = batch.ordinals.get(numbering)
+    return np.full(len(batch.times), -1, np.int64) if known is None else known

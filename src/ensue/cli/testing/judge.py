@@ -113,7 +113,7 @@ def _rows(matches: Matches) -> list[Row]:
     import pyarrow as pa
 
     table = matches.to_arrow()
-    if not matches.has_time and matches.shape.totals is None:
+    if not matches.has_time and matches.schema.totals is None:
         table = table.drop_columns(["start_time", "end_time"])
     for at, column in enumerate(table.schema):
         # Python's datetimes have no nanoseconds.
