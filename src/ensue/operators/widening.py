@@ -48,7 +48,7 @@ def deferred_by(operator: object) -> frozenset[str]:
             own = frozenset(each.condition.text for each in operator.compiled.plan.deferred)
             return own.union(*(deferred_by(each.engine) for each in operator.absences))
         case AggregatingOperator():
-            return deferred_by(operator.fast)
+            return deferred_by(operator.matching)
         case _:
             return frozenset()
 
@@ -77,7 +77,9 @@ def _widened(old: Operator, new: Operator, saved: State) -> State:
             saved = _replaced(saved, "counter", counter) | _ranks(*adders)
             return _replaced(saved, "gathering", _weights(*adders, part(saved, "gathering")))
         case AggregatingOperator(), AggregatingOperator():
-            saved = _replaced(saved, "fast", _match_state(old.fast, new.fast, part(saved, "fast")))
+            saved = _replaced(
+                saved, "fast", _match_state(old.matching, new.matching, part(saved, "fast"))
+            )
             if isinstance(old, GraphCountOperator) and isinstance(new, GraphCountOperator):
                 rows = _weights(old.adder, new.adder, part(saved, "gathering"))
                 saved = _replaced(saved, "gathering", rows) | _ranks(old.adder, new.adder)
