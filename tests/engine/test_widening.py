@@ -238,3 +238,40 @@ def test_conditions_on_what_had_no_type_go_on_after_a_snapshot() -> None:
         session.push([row])
         session = query.resume(session.snapshot())
     assert session.push([{"type": "B", "v": 0.75}]).count == 1
+
+
+PAIRS = "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 SECONDS"
+TIMES = [("A", 1), ("A", 2.5), ("B", 3), ("B", 4), ("A", 4.25), ("B", 6)]
+
+
+@pytest.mark.parametrize(("unit", "factor"), [(None, 1), ("s", 1), ("ms", 1e3), ("ns", 1e9)])
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_times_declared_as_double_may_be_integers(unit: str, factor: float, size: int) -> None:
+    rows = [{"type": kind, "t": at * factor} for kind, at in TIMES]
+    whole = ensue.compile(PAIRS).run(rows, time="t", time_unit=unit)
+    declared = ensue.compile(PAIRS, schema={"type": "string", "t": "double"})
+    session = declared.open(time="t", time_unit=unit)
+    pushed = []
+    for first in range(0, 6, size):
+        some = [{**row, "t": int(row["t"]) if row["t"] % 1 == 0 else row["t"]} for row in rows]
+        pushed += told(session.push(some[first : first + size]))
+        session = declared.resume(session.snapshot())
+    assert pushed == told(whole)
+    assert [(row["start"], row["end"]) for row in pushed] == [(1, 2), (0, 2), (1, 3), (4, 5)]
+
+
+def test_integers_are_times_where_doubles_were() -> None:
+    query = ensue.compile(PAIRS)
+    session = query.open(time="t")
+    session.push([{"type": "A", "t": 1.5}])
+    session = query.resume(session.snapshot())
+    assert session.push([{"type": "B", "t": 3}]).count == 1
+    assert session.push([{"type": "B", "t": 4}]).count == 0
+
+
+def test_times_that_become_doubles_have_to_be_declared() -> None:
+    session = ensue.compile(PAIRS).open(time="t", time_unit="s")
+    session.push([{"type": "A", "t": 1}])
+    with pytest.raises(ensue.EventError, match=r"column 't': .* declare them as double"):
+        session.push([{"type": "B", "t": 2.5}])
+    assert session.push([{"type": "B", "t": 3}]).count == 1

@@ -363,6 +363,7 @@ class Pipeline:
             "names": tuple(self._bound),
             "fields": self._fields.empty_table(),
             "nulls": self.execution.tally.nulls,
+            "instants": tuple(sorted(self.conformer.instants)),
             "unseen": self.execution.occurrences.save(),
             **below("feed", self.reorder.save()),
         }
@@ -392,6 +393,7 @@ class Pipeline:
             self._bound[name] = instance
             self.execution.add(name, instance)
         self.conformer.fields = {field.name: field.type for field in saved["fields"].schema}
+        self.conformer.instants = frozenset(saved.get("instants", ()))
         reorder = self.reorder = self._new_reorder(self._bound)
         kind = pa.null()
         if reorder.time_path is not None:

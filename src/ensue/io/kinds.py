@@ -121,6 +121,8 @@ def advice(kinds: Iterable[str]) -> str:
     """
     if set(kinds) == {"timestamp", "timestamp with time zone"}:
         return "give all times a zone, or none of them"
+    if set(kinds) == {"timestamp", "int"}:
+        return "give all times one form; where some have fractions, declare them as double"
     return "give it one type, or declare one that holds both"
 
 

@@ -73,6 +73,10 @@ class Conformer:
     """The columns of the last batch, where nothing had to be done about them."""
     text: TextOptions | None = None
     """How events without types of their own are read; None: by the declared types alone."""
+    instants: frozenset[str] = frozenset()
+    """Columns whose times came as doubles."""
+    _new_instants: set[str] = field(default_factory=set)
+    """Those of the push that is read."""
     _rows: UsualRows | None = None
     _rows_of: Fields | None = None
 
@@ -92,6 +96,7 @@ class Conformer:
 
     def read(self, events: object) -> ConformedInput:
         """Read events, a single one, or {stream: events}; nothing changes until `keep`."""
+        self._new_instants.clear()
         if isinstance(events, pa.RecordBatch) and events.schema.equals(self._same):
             table = pa.Table.from_batches([events])
             types = types_of(table, self.sources, self.options)
@@ -148,6 +153,8 @@ class Conformer:
 
     def keep(self, read: ConformedInput) -> None:
         """Remember the types of the columns of a push that was applied."""
+        if self._new_instants - self.instants:
+            self.instants |= self._new_instants
         if read.fields is not self.fields:
             self._same = pa.schema([])
         self.fields = read.fields
@@ -249,13 +256,21 @@ class Conformer:
         return whole, False, np.concatenate(numbers)
 
     def _with_instants(self, table: pa.Table) -> pa.Table:
-        """Make times of doubles in the time column: seconds, unless time_unit says otherwise."""
-        unit = TIME_UNITS[self.options.time_unit or "s"] // 1000 or 1
+        """Make times of doubles in the time column: seconds, unless time_unit says otherwise.
+
+        Where doubles came before, or are declared, integers are such times too.
+        """
+        unit = TIME_UNITS[self.options.time_unit or "s"] / 1000
+        declared = declared_columns(self.declared)
         for at, each in enumerate(table.schema):
-            if each.name in self._text.times and pa.types.is_floating(each.type):
-                counted = pc.round(pc.multiply(table.column(at).cast(pa.float64()), float(unit)))
+            if each.name not in self._text.times:
+                continue
+            counts = each.name in self.instants or declared.get(each.name) == pa.float64()
+            if pa.types.is_floating(each.type) or (counts and pa.types.is_integer(each.type)):
+                counted = pc.round(pc.multiply(table.column(at).cast(pa.float64()), unit))
                 whole = pc.if_else(pc.is_finite(counted), counted, None).cast(pa.int64())
                 table = table.set_column(at, each.name, whole.cast(pa.timestamp("us")))
+                self._new_instants.add(each.name)
         return table
 
     def _conformed(
