@@ -28,8 +28,8 @@ _STAGES = {
     ],
     "bind": [
         "ensue.engine.query:bind",
-        "ensue.engine.pipeline:result_schema",
-        "ensue.engine.pipeline:make_plan",
+        "ensue.engine.instances:result_schema",
+        "ensue.engine.instances:make_plan",
     ],
     "symbols": ["ensue.predicates.symbols:Alphabet.read", "ensue.operators.match:read_streams"],
     "keys": ["ensue.stream.keys:Keys.read", "ensue.stream.keys:Keys.settle"],

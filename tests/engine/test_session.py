@@ -126,9 +126,7 @@ def test_a_column_that_had_no_value_yet_gets_its_type_later() -> None:
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        ([{"type": "A", "v": 1}, {"type": "A", "v": 2.5}], r"row 1, column 'v': 2.5 .* double"),
         ([{"type": "A", "v": "one"}], r"row 0, column 'v': 'one' is of type string"),
-        (pa.table({"type": ["A", "A"], "v": [3.0, 0.5]}), r"row 1, column 'v': 0.5"),
         (pa.table({"type": ["A"], "v": pa.array([2**64 - 1], pa.uint64())}), "column 'v'"),
         ([{"type": "A", "n": {"x": "one"}}], r"column 'n.x': 'one'"),
     ],
@@ -220,8 +218,9 @@ def test_bad_rows_go_aside_with_their_reasons() -> None:
 def test_bad_rows_of_a_table_go_aside() -> None:
     session = opened("SELECT * FROM S WHERE A AS x ; A AS y FILTER x.v < y.v", on_error="aside")
     session.push(pa.table({"type": ["A"], "v": [1]}))
-    assert session.push(pa.table({"type": ["A", "A"], "v": [2.0, 2.5]})).count == 1
-    assert [each.event for each in session.aside] == [{"type": "A", "v": 2.5}]
+    large = pa.table({"type": ["A", "A"], "v": pa.array([2, 2**64 - 1], pa.uint64())})
+    assert session.push(large).count == 1
+    assert [each.event for each in session.aside] == [{"type": "A", "v": 2**64 - 1}]
 
 
 def test_values_that_no_register_holds_go_aside() -> None:

@@ -11,7 +11,7 @@ from ensue.analysis.schema import OPEN, AttributePath, Schema
 from ensue.analysis.types import Type
 from ensue.engine.query import Query
 from ensue.options import ReadOptions
-from ensue.stream.batch import InputBatch, check_declared, time_path
+from ensue.stream.batch import InputBatch, check_declared, declared_columns, time_path
 
 
 def bind_to(query: Query, loaded: InputBatch, options: ReadOptions) -> BoundQuery:
@@ -39,3 +39,11 @@ def _with_instants(declared: Schema, time: str) -> Schema:
     if events is not None:
         events = {name: instants(each) for name, each in events.items()}
     return replace(declared, common=instants(declared.common), events=events)
+
+
+def sharing_key(query: Query, options: ReadOptions) -> str:
+    """Name what queries must have in common to share a pipeline."""
+    sources = [word.text for word in query.tree.sources]
+    clock = query.bind(query.schema, Clock()).clock.column
+    columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
+    return repr((sources, clock, columns, options))

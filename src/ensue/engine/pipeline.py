@@ -15,22 +15,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.engine.binding import bind_to
-from ensue.engine.execution import Execution, QueryInstance
+from ensue.engine.execution import Execution
+from ensue.engine.instances import BoundInstance, bind_instance, rebind_instance
 from ensue.engine.query import Query
 from ensue.engine.text_options import text_options
 from ensue.engine.unseen import Silence, silences
 from ensue.errors import BudgetError, CeqlError
 from ensue.io.rejected import Rejected
-from ensue.logic.evaluate import Tally
-from ensue.logic.required import Requirement, requirement
-from ensue.operators.factory import open_operator
 from ensue.operators.operator import NOTHING
-from ensue.operators.widening import carry_over, deferred_by
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
-from ensue.plan.physical import make_plan
-from ensue.plan.result_schema import result_schema
 from ensue.predicates.vectors import UnsupportedError, column_at
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.state.container import below, part
@@ -46,18 +40,6 @@ _TAGS_OF_CLASSES = {
     "ListCounting": "count by listing",
 }
 """Snapshots of version 0.1 name the operators by their classes."""
-
-
-@dataclass(slots=True)
-class BoundInstance(QueryInstance):
-    """A query instance with what it was bound to."""
-
-    columns: InputBatch = field(kw_only=True)
-    """No rows, but the columns that the query was bound to."""
-    required: Requirement = field(kw_only=True)
-    """What events must have for the query to find anything."""
-    late: frozenset[str] = field(kw_only=True)
-    """Conditions that are decided on listing because their attributes had no type at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,28 +128,8 @@ class Pipeline:
             _check_values(reorder.next_batch(checked), instances)
         return PreparedPush(read, reorder, instances, checked)
 
-    def _bind(
-        self,
-        name: str,
-        query: Query,
-        columns: InputBatch,
-        tally: Tally | None = None,
-        *,
-        by_definition: bool = False,
-        late: frozenset[str] = frozenset(),
-    ) -> BoundInstance:
-        mode = replace(self.mode, by_definition=self.mode.by_definition or by_definition, late=late)
-        bound = bind_to(query, columns, self.options)
-        tally = Tally() if tally is None else tally
-        schema = result_schema(bound, query.fingerprint, mode.positions_only, mode.exact)
-        return BoundInstance(
-            replace(schema, query=name or query.name),
-            open_operator(make_plan(bound, mode), tally),
-            tally,
-            columns=columns.columns_only(),
-            required=requirement(bound),
-            late=late,
-        )
+    def _bind(self, name: str, query: Query, columns: InputBatch) -> BoundInstance:
+        return bind_instance(name, query, columns, self.options, self.mode)
 
     def _retyped(
         self, read: ConformedInput, reorder: ReorderBuffer
@@ -183,11 +145,14 @@ class Pipeline:
             if self.is_behind:
                 raise UnsupportedError("a query has not read all events, since a budget ran out")
             kept, waiting = self.execution.store.view()(), reorder.waiting_rows
-            fields = pa.schema([(name, read.fields[name]) for name in wide]).empty_table()
+            types = {name: read.fields[name] for name in (*wide, *learnt)}
+            fields = pa.schema([(name, types[name]) for name in wide]).empty_table()
             for table in (kept.table, *(() if waiting is None else (waiting,))):
                 pa.concat_tables([table, fields], promote_options="permissive")
             return read, {
-                name: self._rebound(name, instance, {*wide, *learnt}, read.fields, kept)
+                name: rebind_instance(
+                    name, self.queries[name], instance, types, self.options, self.mode, kept
+                )
                 for name, instance in self._bound.items()
             }
         except pa.ArrowInvalid:
@@ -197,30 +162,6 @@ class Pipeline:
         except CeqlError as error:
             why = f"the query cannot be about doubles: {error.diagnostics[0].message}"
         return self.conformer.narrowed(read, wide, why), self._bound
-
-    def _rebound(
-        self,
-        name: str,
-        instance: BoundInstance,
-        names: set[str],
-        fields: Mapping[str, pa.DataType],
-        kept: EventBatch,
-    ) -> BoundInstance:
-        """Bind a query to columns with other types, and let it go on from where it is."""
-        known = {each.name: each.type for each in instance.columns.table.schema}
-        schema = pa.schema([*(known | {each: fields[each] for each in names}).items()])
-        columns = replace(instance.columns, table=schema.empty_table())
-        new = self._bind(
-            name,
-            self.queries[name],
-            columns,
-            instance.tally,
-            by_definition=instance.operator.tag == "reference",
-            late=deferred_by(instance.operator),
-        )
-        carry_over(instance.operator, new.operator, kept)
-        new.schema = replace(new.schema, since=instance.schema.since)
-        return new
 
     def _new_reorder(self, instances: Mapping[str, BoundInstance]) -> ReorderBuffer:
         one = next(iter(instances.values()))
@@ -386,8 +327,9 @@ class Pipeline:
             # What was evaluated by definition goes on so, though an automaton may do it by now.
             tag = _TAGS_OF_CLASSES.get(saved[f"{number}/way"], saved[f"{number}/way"])
             late = frozenset(saved.get(f"{number}/late", ()))
-            by_definition = tag == "reference"
-            instance = self._bind(name, query, columns, by_definition=by_definition, late=late)
+            by_definition = self.mode.by_definition or tag == "reference"
+            mode = replace(self.mode, by_definition=by_definition, late=late)
+            instance = bind_instance(name, query, columns, self.options, mode)
             if instance.operator.tag != tag:
                 raise ValueError("it was evaluated by an operator that there is no longer")
             self._bound[name] = instance

@@ -17,7 +17,8 @@ from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions, with_settings
 from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError
 from ensue.results.chunk import ResultChunk, ResultChunks
-from ensue.results.matches import InputSummary, Matches
+from ensue.results.input_summary import InputSummary
+from ensue.results.matches import Matches
 from ensue.stream.batch import read_once
 from ensue.stream.conform import ConformedInput
 

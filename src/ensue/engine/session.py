@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ensue.analysis.context import Clock
 from ensue.engine import snapshot, stats
+from ensue.engine.binding import sharing_key
 from ensue.engine.execution import QueryInstance
 from ensue.engine.lock import OperationLock, exclusive
 from ensue.engine.pipeline import Pipeline, PreparedPush
@@ -29,8 +29,9 @@ from ensue.options import OnError, ReadOptions, with_settings
 from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError
 from ensue.results.chunk import MatchCount, ResultChunks
-from ensue.results.matches import InputSummary, Matches
-from ensue.stream.batch import declared_columns, read_once
+from ensue.results.input_summary import InputSummary
+from ensue.results.matches import Matches
+from ensue.stream.batch import read_once
 from ensue.stream.reorder import ReorderBuffer
 from ensue.stream.times import time_in_units
 
@@ -92,7 +93,7 @@ class LiveStream:
         if name in self._pipeline_of:
             raise ValueError(f"there is a query named '{name}' already; replace() it")
         options = with_settings(self._options, query.settings)
-        key = _pipeline_key(query, options)
+        key = sharing_key(query, options)
         pipeline = self._pipelines.get(key)
         if pipeline is None:
             pipeline = Pipeline({name: query}, options, self._mode, self._on_error != "raise")
@@ -223,7 +224,7 @@ class LiveStream:
         found = {}
         for name, instance in instances.items():
             account = InputSummary(instance.tally, pipeline.released - before)
-            if prepared is not None:
+            if prepared is not None and (prepared.late is not None or prepared.rejected):
                 account.add(prepared.late, prepared.rejected)
             every = [*caught.get(name, ()), *chunks.get(name, ())]
             self._counts[name].add(every)
@@ -396,14 +397,5 @@ class Session(LiveStream):
 
 
 def _of_one(error: BudgetError) -> BudgetError:
-    """Let an error have the matches of the one query."""
     error.matches = error.matches[_NAME]
     return error
-
-
-def _pipeline_key(query: Query, options: ReadOptions) -> str:
-    """Name what queries must have in common to share a pipeline."""
-    sources = [word.text for word in query.tree.sources]
-    clock = query.bind(query.schema, Clock()).clock.column
-    columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
-    return repr((sources, clock, columns, options))

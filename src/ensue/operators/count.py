@@ -22,7 +22,8 @@ from ensue.options import Limits
 from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
-from ensue.results.totals import Adder, TotalsAccumulator
+from ensue.results.total_terms import Adder
+from ensue.results.totals import TotalsAccumulator
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread

@@ -21,7 +21,8 @@ from ensue.operators.aggregating import AggregatingOperator
 from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
 from ensue.results.match_set import GraphMatches, MatchSet
-from ensue.results.totals import Adder, TotalRows, TotalsAccumulator
+from ensue.results.total_terms import Adder
+from ensue.results.totals import TotalRows, TotalsAccumulator
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 

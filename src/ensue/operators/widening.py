@@ -32,7 +32,7 @@ from ensue.operators.match import MatchOperator
 from ensue.operators.operator import Operator
 from ensue.predicates.encode import as_doubles
 from ensue.predicates.vectors import UnsupportedError
-from ensue.results.totals import Adder, to_sortable
+from ensue.results.total_terms import Adder, to_sortable
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 

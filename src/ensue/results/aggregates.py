@@ -25,11 +25,11 @@ from ensue.kernels.memory import read_only
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
 from ensue.logic.evaluate import Tally
-from ensue.logic.reference import ComplexEvent, Computed, Found
+from ensue.logic.reference import Found
 from ensue.plan.aggregate_bounds import AggregateBound
 from ensue.plan.residual_operators import ResidualOperator
-from ensue.predicates.arrow_values import arrow_type, arrow_values
 from ensue.predicates.evaluate import Batch
+from ensue.results.aggregate_columns import AggregatedColumns, AggregateValues
 from ensue.results.bounds import bounds_of
 from ensue.results.intervals import Barrier, Undisturbed
 from ensue.results.match_set import UNKNOWN, GraphMatches, Made, MatchColumns
@@ -37,88 +37,6 @@ from ensue.stream.attributes import AttributeColumn, attribute_column
 from ensue.stream.batch import EventBatch
 
 Path = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Computed values of some matches: numbers, or ranks of something else."""
-
-    values: np.ndarray
-    valid: np.ndarray
-    distinct: list[Any] | None = None
-
-    def plain(self) -> list[Any]:
-        """Return the values as the language knows them: instants in nanoseconds."""
-        if self.distinct is not None:
-            known = self.distinct
-            pairs = zip(self.values.tolist(), self.valid.tolist(), strict=True)
-            return [known[rank] if ok else None for rank, ok in pairs]
-        values: list[Any] = self.values.tolist()
-        if self.valid.all():
-            return values
-        return [v if ok else None for v, ok in zip(values, self.valid.tolist(), strict=True)]
-
-    def arrow(self, kind: Type) -> pa.Array:
-        """Return the values as a column of the computed type."""
-        if self.distinct is not None:
-            return pa.array(self.plain(), arrow_type(kind))
-        return arrow_values(self.values, self.valid, kind)
-
-    def raw(self) -> pa.Array:
-        """Return the values as a column for predicates: instants in nanoseconds."""
-        if self.distinct is not None:
-            return pa.array(self.plain())
-        return pa.array(self.values, mask=None if self.valid.all() else ~self.valid)
-
-    def taken(self, rows: np.ndarray) -> Result:
-        """Choose some matches."""
-        return Result(self.values[rows], self.valid[rows], self.distinct)
-
-
-@dataclass(slots=True)
-class Chunk:
-    """Some matches with what is computed for them."""
-
-    start: np.ndarray
-    end: np.ndarray
-    bound: dict[str, pa.ListArray]
-    computed: dict[str, tuple[int, dict[str, Result]]]
-    """By variable, the place of its AGGREGATE and the columns."""
-
-    def taken(self, rows: np.ndarray) -> Chunk:
-        """Choose some matches."""
-        chosen = pa.array(rows)
-        return Chunk(
-            self.start[rows],
-            self.end[rows],
-            {name: lists.take(chosen) for name, lists in self.bound.items()},
-            {
-                name: (place, {column: each.taken(rows) for column, each in columns.items()})
-                for name, (place, columns) in self.computed.items()
-            },
-        )
-
-    def found(self, names: list[str]) -> list[Found]:
-        """Give the matches one by one, bindings of these variables included."""
-        lists = {name: self.bound[name].to_pylist() for name in names}
-        plain = {
-            name: (place, {column: each.plain() for column, each in columns.items()})
-            for name, (place, columns) in self.computed.items()
-        }
-        found = []
-        for row, (start, end) in enumerate(
-            zip(self.start.tolist(), self.end.tolist(), strict=True)
-        ):
-            bindings = frozenset((name, at) for name, each in lists.items() for at in each[row])
-            computed = frozenset(
-                (
-                    name,
-                    Computed(place, end, tuple((c, values[row]) for c, values in columns.items())),
-                )
-                for name, (place, columns) in plain.items()
-            )
-            found.append(Found((), ComplexEvent(start, end, bindings, computed)))
-        return found
 
 
 @dataclass(slots=True)
@@ -203,7 +121,7 @@ class AggregatedMatches:
                 for name, (_, columns) in chunk.computed.items()
             }
 
-            def listed(chunk: Chunk = chunk) -> list[Found]:
+            def listed(chunk: AggregatedColumns = chunk) -> list[Found]:
                 return chunk.found([name for name in names if name in chunk.bound])
 
             made = {name: Made(*each) for name, each in chunk.computed.items()}
@@ -229,12 +147,12 @@ class AggregatedMatches:
 
     # chunks
 
-    def _chunks(self, variables: list[str]) -> Iterator[Chunk]:
+    def _chunks(self, variables: list[str]) -> Iterator[AggregatedColumns]:
         """List matches and apply the operators, those of one completing event together."""
         if self._keeps_all:
             yield from map(self._applied, self._listed(variables))
             return
-        waiting: list[Chunk] = []
+        waiting: list[AggregatedColumns] = []
         for chunk in map(self._applied, self._listed(variables)):
             if not len(chunk.start):
                 continue
@@ -249,7 +167,7 @@ class AggregatedMatches:
         if waiting:
             yield self._settled(_joined(waiting))
 
-    def _listed(self, variables: list[str]) -> Iterator[Chunk]:
+    def _listed(self, variables: list[str]) -> Iterator[AggregatedColumns]:
         wanted = [
             column.variable
             for operator in self.operators
@@ -262,9 +180,9 @@ class AggregatedMatches:
         if self.bounds:
             self.found.bounds = bounds_of(self.bounds, self.found.labels, self._events())
         for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
-            yield Chunk(columns.start, columns.end, dict(columns.bound), {})
+            yield AggregatedColumns(columns.start, columns.end, dict(columns.bound), {})
 
-    def _applied(self, chunk: Chunk) -> Chunk:
+    def _applied(self, chunk: AggregatedColumns) -> AggregatedColumns:
         for operator in self.operators:
             match operator:
                 case f.Aggregate(variable=name, columns=columns, place=place):
@@ -284,12 +202,14 @@ class AggregatedMatches:
                     raise AssertionError(operator)
         return chunk
 
-    def _holds(self, condition: Each, results: Mapping[str, Result], count: int) -> np.ndarray:
+    def _holds(
+        self, condition: Each, results: Mapping[str, AggregateValues], count: int
+    ) -> np.ndarray:
         table = pa.table({name: each.raw() for name, each in results.items()})
         types = pa.chunked_array([pa.nulls(count, pa.string())])
         return Batch(table, types, self.tally).holds(condition.predicate)
 
-    def _settled(self, chunk: Chunk) -> Chunk:
+    def _settled(self, chunk: AggregatedColumns) -> AggregatedColumns:
         """Let equal matches be one, the latest start of each end come first, and LIMIT cut."""
         order = np.lexsort((-chunk.start, chunk.end))
         if self.merges or any(isinstance(each, f.Project) for each in self.operators):
@@ -302,11 +222,11 @@ class AggregatedMatches:
 
     # aggregates
 
-    def _result(self, column: Column, chunk: Chunk) -> Result:
+    def _result(self, column: Column, chunk: AggregatedColumns) -> AggregateValues:
         lists = chunk.bound[column.variable]
         offsets = lists.offsets.to_numpy()
         if column.path is None:
-            return Result(np.diff(offsets).astype(np.int64), np.ones(len(lists), bool))
+            return AggregateValues(np.diff(offsets).astype(np.int64), np.ones(len(lists), bool))
         stream = self._events()
         source = self._source(stream, column)
         rows = stream.rows_at(lists.values.to_numpy())
@@ -337,7 +257,7 @@ class AggregatedMatches:
             lost += exact is None
             found[match] = 0.0 if exact is None else exact
         self.tally.nulls += lost
-        return Result(found, valid, None if code == COUNT else source.distinct)
+        return AggregateValues(found, valid, None if code == COUNT else source.distinct)
 
     def _events(self) -> EventBatch:
         if self._stream is None:
@@ -361,12 +281,12 @@ class AggregatedMatches:
         return known
 
 
-def _joined(chunks: list[Chunk]) -> Chunk:
+def _joined(chunks: list[AggregatedColumns]) -> AggregatedColumns:
     """Put chunks together."""
     if len(chunks) == 1:
         return chunks[0]
     one = chunks[0]
-    return Chunk(
+    return AggregatedColumns(
         np.concatenate([each.start for each in chunks]),
         np.concatenate([each.end for each in chunks]),
         {name: pa.concat_arrays([each.bound[name] for each in chunks]) for name in one.bound},
@@ -374,7 +294,7 @@ def _joined(chunks: list[Chunk]) -> Chunk:
             name: (
                 place,
                 {
-                    column: Result(
+                    column: AggregateValues(
                         np.concatenate([c.computed[name][1][column].values for c in chunks]),
                         np.concatenate([c.computed[name][1][column].valid for c in chunks]),
                         result.distinct,
@@ -387,7 +307,7 @@ def _joined(chunks: list[Chunk]) -> Chunk:
     )
 
 
-def _first_of_equal(chunk: Chunk, order: np.ndarray, names: list[str]) -> np.ndarray:
+def _first_of_equal(chunk: AggregatedColumns, order: np.ndarray, names: list[str]) -> np.ndarray:
     """Return where, in this order, matches stand that are equal to none before."""
     keys = [chunk.end, chunk.start]
     for name in names:

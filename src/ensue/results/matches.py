@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
@@ -14,9 +13,9 @@ import pyarrow as pa
 
 from ensue.errors import BudgetError, EventError
 from ensue.io.rejected import Rejected
-from ensue.logic.evaluate import Tally
 from ensue.plan.result_schema import ResultSchema
 from ensue.results.chunk import Match, ResultChunk, Total
+from ensue.results.input_summary import InputSummary
 from ensue.results.match_set import UNKNOWN
 from ensue.results.slices import counted_up_to, sliced
 from ensue.results.tables import Layout
@@ -43,23 +42,6 @@ _EFFORT = 1 << 30
 
 _UNLISTED, _UNCOUNTED = 10_000, 1_000_000_000
 """A repr says "at least" of more matches than are listed, or counted, for it."""
-
-
-@dataclass(slots=True)
-class InputSummary:
-    """What became of the events behind some matches."""
-
-    tally: Tally = field(default_factory=Tally)
-    events: int = 0
-    """How many got a position."""
-    late: list[pa.Table] = field(default_factory=list)
-    aside: list[Rejected] = field(default_factory=list)
-
-    def add(self, late: pa.Table | None, aside: Iterable[Rejected]) -> None:
-        """Add rows that do not take part."""
-        if late is not None:
-            self.late.append(late)
-        self.aside.extend(aside)
 
 
 class Matches:
