@@ -20,7 +20,7 @@ def bind_to(query: Query, loaded: InputBatch, options: ReadOptions) -> BoundQuer
     schema = loaded.schema() if query.schema is OPEN else check_declared(declared, loaded)
     column = None
     if options.time is not None:
-        # Of no events at all, nobody knows whether they have the column.
+        # Without any events it is not known whether they have the column.
         known = loaded.table.num_columns > 0
         column = time_path(options.time, loaded.table) if known else (options.time,)
     return query.bind(schema, Clock(column, options.time_unit, known=True))

@@ -206,7 +206,7 @@ class Execution:
     # the event store
 
     def _forget(self) -> None:
-        """Drop rows that nobody needs any more."""
+        """Drop rows that are not needed any more."""
         if self.store.has_grown:
             following, instances = self.next_position, self.instances.values()
             first = min(each.first_needed(following) for each in instances)
@@ -232,7 +232,7 @@ class Execution:
         return list(dict.fromkeys(schema.numbering for schema in listed))
 
     def _trim(self) -> None:
-        """Drop all rows that nobody needs, before the others are written down."""
+        """Drop all rows that are not needed, before the others are saved."""
         following = self.next_position
         every = [each.first_needed(following) for each in self.instances.values()]
         first = min([following, *every])

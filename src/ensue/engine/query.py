@@ -77,9 +77,9 @@ class Query:
     @property
     def fingerprint(self) -> str:
         """A hash of what the query says, whatever its layout, and of its parameters."""
-        told = [format_query(self.tree)]
-        told += [f"{name}={_told(value)}" for name, value in sorted(self.params.items())]
-        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+        parts = [format_query(self.tree)]
+        parts += [f"{name}={_stable_text(value)}" for name, value in sorted(self.params.items())]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def __str__(self) -> str:
         return format_query(self.tree)
@@ -176,7 +176,7 @@ def _limits_given(options: LimitArguments) -> dict[str, int]:
     }
 
 
-def _told(value: Any) -> str:
+def _stable_text(value: Any) -> str:
     """Write a parameter so that it is the same in every process."""
     if isinstance(value, set | frozenset):
         return repr(sorted(map(repr, value)))

@@ -39,7 +39,7 @@ def find_matches(
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
 
-    Events that come bit by bit are evaluated bit by bit, as somebody asks for the matches.
+    Events that come in batches are evaluated batch by batch, as matches are asked for.
     What the kernels do not cover is evaluated by definition, and so is everything when asked for.
     """
     mode = ExecutionMode(

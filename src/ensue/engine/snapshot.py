@@ -49,10 +49,10 @@ def options_of(described: Mapping[str, Any]) -> ReadOptions:
 
 def identity(query: Query) -> str:
     """Return a hash of all that decides what a query's state means: its text and its schema."""
-    told = f"{query.fingerprint}\n{_schema(query.schema)}"
+    described = f"{query.fingerprint}\n{_schema(query.schema)}"
     if query.settings:
-        told += f"\n{sorted(query.settings.items())!r}"
-    return hashlib.sha256(told.encode()).hexdigest()
+        described += f"\n{sorted(query.settings.items())!r}"
+    return hashlib.sha256(described.encode()).hexdigest()
 
 
 def _schema(schema: Schema) -> str:

@@ -41,7 +41,7 @@ _FIRST = 1 << 8
 """What is wanted is looked for among so many events before it is among the others."""
 
 _SAMPLE = 1 << 13
-"""What else there is, is told from so many events of a batch."""
+"""Other values are collected from so many events of a batch."""
 
 _MOST_KEPT = 1000
 _LONGEST = 100
@@ -60,7 +60,7 @@ class Occurrences:
     values: dict[Path, set[HasValue]] = field(default_factory=dict)
     attributes: set[HasAttribute] = field(default_factory=set)
     known: bool = True
-    """False: earlier events may have had what is missing, so that nothing can be said."""
+    """False: earlier events may have had what is missing, so that nothing is known."""
     _small: list[Batch] = field(default_factory=list)
     """Small batches that are still to be looked at."""
     _gathered: int = 0
@@ -134,7 +134,7 @@ class Occurrences:
         waiting = self.values[path]
         wanted = {value for leaf in waiting for value in leaf.values}
         if not _is_text(column.type):
-            # Of anything but strings nothing is said.
+            # Only strings are checked.
             found = wanted
         else:
             vector = batch.vector(path)
@@ -220,7 +220,7 @@ class Occurrences:
     # words
 
     def note(self, column: Path | None, values: Iterable[str]) -> None:
-        """Keep some values that events had in a column, as told by somebody else."""
+        """Keep some values that events had in a column, as another scan found them."""
         kept = self._others.setdefault(column, {})
         kept.update((each, None) for each in values if len(each) <= _LONGEST)
 
@@ -280,7 +280,7 @@ def silences(
     for name, each in required.items():
         missing = unmet(each, seen.holds)
         for leaf in missing:
-            # Of an attribute that nobody has, values are not worth a sentence of their own.
+            # Of an attribute that no event has, values are not worth a sentence of their own.
             if not (isinstance(leaf, HasValue) and HasAttribute(leaf.path) in missing):
                 found.setdefault(leaf, []).append(name)
     return [
@@ -294,16 +294,16 @@ def sentences(found: Iterable[Silence]) -> list[str]:
     by_sentence: dict[str, list[str]] = {}
     for each in found:
         by_sentence.setdefault(each.sentence, []).extend(each.queries)
-    said = []
+    found_missing = []
     for sentence, names in list(by_sentence.items())[:_MOST_WARNINGS]:
         named = [f"'{name}'" for name in names if name]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         who = f"{'query' if len(named) == 1 else 'queries'} {', '.join(named[:_MOST_NAMED])}{more}"
-        said.append(Message(sentence, f" ({who})") if named else sentence)
+        found_missing.append(Message(sentence, f" ({who})") if named else sentence)
     left = len(by_sentence) - _MOST_WARNINGS
     if left > 0:
-        said.append(f"{left} more types, attributes or values occur in no event")
-    return said
+        found_missing.append(f"{left} more types, attributes or values occur in no event")
+    return found_missing
 
 
 def warn_of(found: Iterable[Silence]) -> None:
@@ -315,13 +315,13 @@ def warn_of(found: Iterable[Silence]) -> None:
 def _sentence(leaf: Leaf, seen: Occurrences, columns: Collection[str], type_column: str) -> str:
     match leaf:
         case HasType(names=names):
-            said = f"no event has type {_either(names)}"
+            text = f"no event has type {_either(names)}"
             others = _there_are(names, seen.others(None))
             # Any other type column would have to be there; it may be a field of a struct.
             if type_column == "type" and type_column not in columns:
                 absent = f", because there is no column '{type_column}': pass "
-                return Message(said, others, absent, Option("type"))
-            return said + others
+                return Message(text, others, absent, Option("type"))
+            return text + others
         case HasValue(path=path, values=values):
             others = _there_are(values, seen.others(path))
             return f"no event has {'.'.join(path)} = {_either(values)}{others}"

@@ -56,7 +56,7 @@ def steps() -> Iterator[str]:
     """Compile everything; yield the name of each part before it is compiled."""
     for step in STEPS:
         yield step.name
-        # What may be said of these queries is nothing to whoever wants them compiled.
+        # Warnings about these queries do not concern the caller.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CeqlWarning)
             _run(compile_query(step.text))

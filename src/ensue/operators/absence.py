@@ -54,7 +54,7 @@ class AbsenceOperator:
     """The latest start for each partition key, as φ numbers them."""
     latest_starts: list[LatestStarts] = field(default_factory=list)
     events: EventStore = field(default_factory=EventStore)
-    """What matches of ψ refer to, where somebody has to look at it."""
+    """The events that matches of ψ refer to, where conditions have to look at them."""
 
     @property
     def barriers(self) -> Barriers | AbsentMatches:
@@ -151,7 +151,7 @@ class AbsenceOperator:
 
 
 _SLACK = 1 << 10
-"""So many matches of ψ may be kept in vain before those out of the window are looked for."""
+"""So many matches of ψ may be kept without need before those out of the window are looked for."""
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
                 again = stream.slice(0, read)
                 self._note(self.engine.push(again).matches, again, keys[:read], first_needed)
             limit = engine.limits.matches
-            told = BudgetError(
+            budget_error = BudgetError(
                 Message(
                     f"the event at position {error.position} completes more than {limit:,} matches "
                     "of what stands right of UNLESS, which are listed because conditions compare "
@@ -205,7 +205,7 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
                     " raises the budget",
                 )
             )
-            raise StoppedError(told, NOTHING, error.position) from error
+            raise StoppedError(budget_error, NOTHING, error.position) from error
         self._keep(stream)
         self._next, self._oldest = stream.first + len(stream.times), first_needed
         if len(self.happened) > 2 * self._kept + _SLACK:

@@ -46,7 +46,7 @@ class GraphCountOperator(AggregatingOperator):
         self.matching.held_keys = lambda: self.gathering.keys.astype(np.int64)
 
     def check(self, stream: EventBatch) -> None:
-        """Raise UnsupportedError for values that no register can hold, or nobody can add up."""
+        """Raise UnsupportedError for values that cannot be kept or added up."""
         AggregatingOperator.check(self, stream)
         self.adder.check(Batch(stream.table, stream.types))
 

@@ -1,4 +1,4 @@
-"""SELECT count(*), … where matches can only be told by listing them: exact, with a budget.
+"""SELECT count(*), … where matches have to be listed to be counted: exact, with a budget.
 
 So it is with filters on aggregates, with conditions that are checked on listing, with strategies
 over conditions, and where totals are of computed events.

@@ -38,7 +38,7 @@ from ensue.stream.batch import EventBatch
 from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
 
 _SLACK = 1 << 16
-"""So many strings may be known in vain before those in registers are looked for."""
+"""So many strings may be kept without need before those in registers are looked for."""
 
 
 class Sharing(NamedTuple):
@@ -74,7 +74,7 @@ class MatchOperator:
     most_listed: int | None = None
     """How many matches of one event may be listed; None: as many as there are."""
     held_keys: Callable[[], np.ndarray] | None = None
-    """Gives the numbers of keys for which somebody else keeps something."""
+    """Gives the numbers of keys for which another operator keeps state."""
     _asks_start: bool = field(init=False)
     """Whether it matters which event is the first."""
     _strings_kept: int = 0
@@ -273,7 +273,7 @@ class MatchOperator:
         return NOTHING
 
     def finish(self) -> OperatorOutput:
-        """Know that no event will come; nothing was waiting for that."""
+        """Signal the end of input; no match waits for it."""
         return NOTHING
 
     @property

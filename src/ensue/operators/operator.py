@@ -58,10 +58,10 @@ class Operator(Protocol):
         """
 
     def advance(self, time: int) -> OperatorOutput:
-        """Know that no event before this time will come, and return what that completes."""
+        """Advance time to a watermark and return what that completes."""
 
     def finish(self) -> OperatorOutput:
-        """Know that no event will come at all, and return what that completes."""
+        """Signal the end of input and return what that completes."""
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position whose event may still be asked for."""

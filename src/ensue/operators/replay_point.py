@@ -47,7 +47,7 @@ class ReplayPoint:
         return sum(getattr(each, "nbytes", 0) for each in (self._saved or {}).values())
 
     def note(self, matching: MatchOperator, stream: EventBatch) -> None:
-        """Know that an evaluation has read a batch, and nobody wants to go back before it."""
+        """Note that an operator has read a batch; earlier states are not asked for any more."""
         if self._position is None:
             self._position = stream.first
         self._left -= len(stream.times)

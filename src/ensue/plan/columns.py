@@ -26,7 +26,7 @@ def columns_read(
     Args:
         plan: the plan.
         options: which columns are the type, the time and the tiebreak.
-        schema: the rows that matches become, where somebody asks for the events in them.
+        schema: the rows that matches become, where they show events.
         answered: predicates that are evaluated elsewhere, whose answers come with the events.
     """
     bound = plan.bound

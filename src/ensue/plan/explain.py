@@ -64,7 +64,7 @@ def describe_plan(plan: PhysicalPlan) -> str:
             lines.append(f"registers: {compiled.plan.registers}")
     if plan.residual is not None:
         lines.append(
-            f"left to listing: {', '.join(_left_to_listing(plan)) or 'doubles are dropped'}"
+            f"left to listing: {', '.join(_left_to_listing(plan)) or 'duplicates are dropped'}"
         )
     columns = columns_read(plan, ReadOptions())
     lines.append(f"columns: {', '.join(sorted(columns or ())) or 'none'}")
@@ -133,9 +133,7 @@ def _conditions(compiled: Compiled, formula: Formula) -> str:
         for number, absent in enumerate(compiled.absent)
     ]
     if compiled.hides:
-        lines.append(
-            "matches are told apart by more than they show: doubles are dropped on listing"
-        )
+        lines.append("several runs may be one match: duplicates are dropped on listing")
     return "\n".join(lines)
 
 

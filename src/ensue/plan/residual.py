@@ -32,7 +32,7 @@ class Residual:
     consume: str = "NONE"
     """What a completing event consumes, where that is not known before."""
     by_word: bool = False
-    """Whether somebody looks at the labels of the matches that pass."""
+    """Whether the labels of the matches that pass are read."""
     adjoined: int = 0
     """The bit of events whose predecessor in the (sub)stream is bound too."""
 

@@ -123,7 +123,7 @@ class _Chain:
         )
 
     def narrowed(self) -> f.Formula:
-        """Return the core, without variables that nobody looks at any more."""
+        """Return the core, without variables that are not read any more."""
         wanted: set[str] = set()
         for operator in self.operators:
             match operator:

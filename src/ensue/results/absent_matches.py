@@ -209,7 +209,7 @@ class _Pairs:
         self.all, self.asked = asked, Asked(one[:, 0], one[:, 1], last, events)
         self.stream = stream
         self.bound = [bound_to(each, self.asked) for each in self.correlation.others]
-        # Where nothing is bound any event will do; nobody looks at the answer.
+        # Where nothing is bound any event will do; the answer is not used.
         some = int(stream.all_positions()[0])
         chosen = {name: np.where(at >= 0, at, some) for name, at in events.items()}
         self.outer = [columns_of(stream, each.outer, chosen) for each in self.correlation.others]

@@ -326,7 +326,7 @@ def _first_of_equal(chunk: AggregatedColumns, order: np.ndarray, names: list[str
 
 
 def _texts(lists: pa.ListArray) -> pa.Array:
-    """Write lists of positions as bytes, so that equal ones can be told."""
+    """Write lists of positions as bytes, so that equal ones can be found."""
     offsets = lists.offsets.to_numpy().astype(np.int64) * 8
     data = np.ascontiguousarray(lists.values.to_numpy().astype(np.int64))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]

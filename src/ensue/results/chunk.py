@@ -145,7 +145,7 @@ class ResultChunk:
 
     schema: ResultSchema
     events: Callable[[], EventBatch] = field(repr=False)
-    """Puts the batch together when somebody asks."""
+    """Concatenates the batches on demand."""
     matches: MatchSet = field(repr=False)
     totals: Sequence[Row] | TotalRows = field(default=(), repr=False)
 
@@ -336,7 +336,7 @@ class MatchCount:
     """The number of matches of a query, counted without holding up its pushes.
 
     Counting the matches of an event walks the partial matches in its window, so dense ones are
-    left until somebody reads the number. Some are kept until then; of older ones that nobody has
+    left until the number is read. Some are kept until then; of older ones that were not
     listed, each event that completed any counts as one.
     """
 

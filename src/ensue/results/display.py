@@ -108,7 +108,7 @@ class MatchTable:
                 self._lines += lines
 
     def add_labelled(self, found: Iterable[tuple[Mapping[str, Any], Matches]]) -> None:
-        """Save matches of several rules, by their ends, each with what is said of its rule.
+        """Save matches of several rules, by their ends, each with the metadata of its rule.
 
         Rows of totals come after them.
         """

@@ -5,7 +5,7 @@ not depend on positions, on how the stream was cut, or on other keys. These are 
 64-bit words, seeded by the query's fingerprint. A match is a set of (variable, event) pairs, its
 first and its last event, and its computed events: their words are mixed once more and added up
 modulo 2^64, which works for many matches at a time on plain columns. Ids tell matches apart; they
-are no protection against somebody who wants two matches to have the same id.
+are no protection against an attacker who wants two matches to have the same id.
 """
 
 from __future__ import annotations

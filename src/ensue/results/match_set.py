@@ -95,7 +95,7 @@ class MatchSet(Protocol):
 
     @property
     def least(self) -> int:
-        """How many there are at least, told without counting."""
+        """A lower bound on their number that needs no counting."""
 
     @property
     def effort(self) -> int:
@@ -171,7 +171,7 @@ class Word(NamedTuple):
 
 @dataclass(slots=True)
 class GraphMatches:
-    """Matches that stand in match graphs and are listed when somebody looks."""
+    """Matches that stand in match graphs and are listed on demand."""
 
     segments: list[Segment]
     variables: tuple[str, ...]

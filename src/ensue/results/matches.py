@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Match", "Matches", "Total"]
 
 MAX_ROWS = 5_000_000
-"""So many rows are listed at most, unless somebody asks for more."""
+"""So many rows are listed at most, unless the caller asks for more."""
 
 _SHOWN = 20
 
@@ -47,7 +47,7 @@ _UNLISTED, _UNCOUNTED = 10_000, 1_000_000_000
 class Matches:
     """All matches of a query on a stream, in the order of their ends.
 
-    Those of a stream that is read bit by bit are found as somebody asks for them. Iterating a long
+    Those of a stream that is read in batches are found on demand. Iterating a long
     one frees what was given out, so that it can be iterated once; count, to_arrow() and their kin
     keep everything.
     """

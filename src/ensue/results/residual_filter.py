@@ -81,11 +81,11 @@ def _steps(c: ComplexEvent) -> Iterator[tuple[int, int]]:
 
 @dataclass(slots=True)
 class Rows:
-    """The events of a batch by position, made when somebody asks."""
+    """The events of a batch by position, made on demand."""
 
     view: Callable[[], EventBatch]
     names: frozenset[str] | None
-    """The columns that somebody asks for; None: any."""
+    """The columns that are read; None: any."""
     _stream: EventBatch | None = None
     _blocks: dict[int, list[Event]] = field(default_factory=dict)
 

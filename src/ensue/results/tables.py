@@ -45,7 +45,7 @@ class Layout:
 
 
 class Column(NamedTuple):
-    """A column that is worked out when somebody wants it."""
+    """A column that is computed on demand."""
 
     role: str
     """query, partition, start_time, end_time, match_id, start, end, variable or computed."""

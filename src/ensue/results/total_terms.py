@@ -103,7 +103,7 @@ class Adder:
     def values(self, batch: Batch, remap: Callable[[int, np.ndarray], None]) -> Values:
         """Return what events add to the terms.
 
-        Values known by their rank get new ranks when others come between them; `remap` is told
+        Values known by their rank get new ranks when others come between them; `remap` gets
         the new rank of every old one.
         """
         length = batch.length

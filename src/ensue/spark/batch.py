@@ -93,7 +93,7 @@ def wanted_events(
     *,
     all_columns: bool = False,
 ) -> DataFrame:
-    """Leave out events and columns that nobody needs, and let Spark answer what it can.
+    """Leave out events and columns that are not needed, and let Spark answer what it can.
 
     On a stream `clock` is the column of the watermark. Events that are left out move it too, so
     the filter must not go before it, and does not because it mentions that column.

@@ -44,20 +44,20 @@ def explain(
     read = replace(chosen(ReadOptions, options), lateness=None)
     programs = programs_of(events, query, read, "bindings", schema, params, DEFAULT_LIMITS)
     every = passes([(way_of(program), program) for program in programs])
-    told = []
+    lines = []
     if len(every) > 1:
-        told.append(
+        lines.append(
             f"{len(every)} passes over the events, one for each way they meet; a pass reads, sorts "
             "and keeps them once for all its queries"
         )
     for each in every:
-        told.append(_told(each, pushed(each.programs), read.tiebreak, events.isStreaming))
+        lines.append(_described(each, pushed(each.programs), read.tiebreak, events.isStreaming))
         if skew and each.way.kind == "keys":
-            told.append(_skew(events, each))
-    return "\n".join(told)
+            lines.append(_skew(events, each))
+    return "\n".join(lines)
 
 
-def _told(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) -> str:
+def _described(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) -> str:
     names = ", ".join(program.name for program in each.programs)
     way = each.way
     spread = _WAYS[way.kind]

@@ -26,11 +26,11 @@ class JavaError(EnsueError, RuntimeError):
 
 def java_home(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return what JAVA_HOME must say; None where it, or the java on PATH, is right as it is."""
-    told = environment.get("JAVA_HOME")
-    if told and _version(Path(told) / "bin" / "java") >= OLDEST:
+    home = environment.get("JAVA_HOME")
+    if home and _version(Path(home) / "bin" / "java") >= OLDEST:
         return None
     found = shutil.which("java", path=environment.get("PATH", ""))
-    if not told and found and _version(Path(found)) >= OLDEST:
+    if not home and found and _version(Path(found)) >= OLDEST:
         return None
     if found and _version(Path(found)) >= OLDEST:
         return Path(found).resolve().parent.parent
@@ -83,7 +83,7 @@ def wrapped(real: Path, root: Path) -> Path:
     java = home / "bin" / "java"
     if not java.is_file():
         java.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed, so that nobody runs half a script.
+        # Written under another name and renamed, so that no half script is run.
         draft = java.with_name(f"java.{os.getpid()}")
         draft.write_text(script, encoding="utf-8")
         draft.chmod(0o755)

@@ -40,8 +40,8 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is worked out below is worked out again, not shipped.
-        told = (self.name, self.query, self.columns, self.options, self.positions_only)
-        return Program, (*told, self.limits)
+        arguments = (self.name, self.query, self.columns, self.options, self.positions_only)
+        return Program, (*arguments, self.limits)
 
     @property
     def sources(self) -> list[str]:

@@ -135,16 +135,16 @@ def programs_of(
         ready = each if isinstance(each, Query) else compile(each, schema, params, name=name)
         own = with_settings(options, ready.settings)
         program = Program(name, ready, columns, own, positions_only, limits)
-        schema_of(program)  # whatever is wrong is said now, not by a job
+        schema_of(program)  # errors are raised now, not by a job
         programs.append(program)
     return programs
 
 
 def _warn(way: Way, program: Program) -> None:
-    said = []
+    warnings = []
     if way.kind == "one":
-        said.append(f"one task reads all events: {way.why}")
+        warnings.append(f"one task reads all events: {way.why}")
     if program.plan.operator == "reference":
-        said.append("this query is evaluated by definition, which is slow; explain() says why")
-    for sentence in said:
+        warnings.append("this query is evaluated by definition, which is slow; explain() says why")
+    for sentence in warnings:
         warn(f"{program.name}: {sentence}", CeqlWarning)

@@ -58,7 +58,7 @@ def schema_of(program: Program) -> pa.Schema:
 
 
 def _written(kind: Type) -> pa.DataType:
-    """Return the type of a computed column; what nobody knows has no values but NULL."""
+    """Return the type of a computed column; an unknown type has no values but NULL."""
     return arrow_type(kind) or pa.string()
 
 

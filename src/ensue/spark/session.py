@@ -81,8 +81,8 @@ def _cores(master: str) -> int:
     """
     if "[" not in master:
         return 1
-    told = master.partition("[")[2].rstrip("]").split(",")[0].strip()
-    return os.cpu_count() or 1 if told == "*" else int(told)
+    cores = master.partition("[")[2].rstrip("]").split(",")[0].strip()
+    return os.cpu_count() or 1 if cores == "*" else int(cores)
 
 
 def _log_settings() -> str:

@@ -20,7 +20,7 @@ _STEP = 64
 """One event of so many is looked at."""
 
 _WORTH = 100_000
-"""Of fewer events nobody needs to know."""
+"""Fewer events are not worth a warning."""
 
 _SEVERAL = 8
 """With fewer keys in a task, it is no wonder that one of them has half of its events."""
@@ -53,13 +53,13 @@ class Skew:
         ((key, count),) = self._seen.most_common(1)
         share = count / self._seen.total()
         if share >= HALF:
-            told = ", ".join(
+            keys = ", ".join(
                 f"{'.'.join(path)} = {value!r}" for path, value in zip(self.keys, key, strict=True)
             )
             _LOG.warning(
                 "the key %s has %.0f%% of the %s events of its task, which takes longer than "
                 "others, whatever the cluster: a key is never cut in two",
-                told,
+                keys,
                 100 * share,
                 f"{self._rows:,}",
             )

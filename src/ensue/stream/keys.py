@@ -20,14 +20,14 @@ from ensue.predicates.vectors import Strings, column_at, plain_dictionary, singl
 from ensue.stream.batch import EventBatch
 
 _SLACK = 1 << 16
-"""So many keys may be known in vain before the living are looked for."""
+"""So many keys may be kept without need before the live ones are looked for."""
 
 
 @dataclass(slots=True)
 class Keys:
     """The keys seen so far, each with a number; numbers of forgotten keys are used again.
 
-    The keys of the first batch are numbered as they come and looked up by nobody, until a
+    The keys of the first batch are numbered as they come and not indexed, until a
     second batch comes: then `settle` writes down those that are still of interest.
     """
 

@@ -12,7 +12,7 @@ from ensue.stream.batch import EventBatch, InputBatch
 
 @dataclass(slots=True)
 class SortedInput:
-    """Numbers the events of a stream that somebody else has put in order."""
+    """Numbers the events of a stream that is in order already."""
 
     time_path: AttributePath
     tiebreak_path: AttributePath | None

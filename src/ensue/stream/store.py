@@ -33,7 +33,7 @@ _FAN = 32
 
 @dataclass(slots=True)
 class EventStore:
-    """Batches of the stream, the oldest dropped when nobody needs them.
+    """Batches of the stream, the oldest dropped when they are not needed any more.
 
     Events may come one by one, so small batches are put together into larger ones; there are
     never more than some dozens, whatever the window. Of the events of a time some may be dropped
@@ -87,7 +87,7 @@ class EventStore:
         self._levels.append(level + 1)
 
     def view(self, *more: EventBatch) -> Callable[[], EventBatch]:
-        """Return all batches that are there now, to be put together when somebody asks.
+        """Return all batches that are there now, to be concatenated on demand.
 
         More that follow them may be given, of which the store keeps nothing.
         """
@@ -119,12 +119,12 @@ class EventStore:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is worth while to look for rows that nobody needs between those needed."""
+        """Whether it is worth while to look for rows between those needed."""
         return len(self._batches) > 1 and self._kept + self._added > 2 * self._thinned + _MANY
 
     @property
     def has_grown(self) -> bool:
-        """Whether it is worth while to look for rows that nobody needs."""
+        """Whether it is worth while to look for rows that are not needed."""
         return len(self._batches) > 1 and 4 * self._added >= self._kept
 
     def keep_only(

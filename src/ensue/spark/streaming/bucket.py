@@ -58,12 +58,12 @@ class Bucket:
     @property
     def identity(self) -> str:
         """A hash of all that decides what the state means."""
-        told = [
+        queries = [
             (each.name, each.query.fingerprint, each.positions_only, _described(each.options))
             for each in self.task.programs
         ]
         columns = self.task.programs[0].columns.to_string(show_schema_metadata=False)
-        every = f"{told} {columns} {self.task.given} {self.late is None}"
+        every = f"{queries} {columns} {self.task.given} {self.late is None}"
         if self.count != DEFAULT_BUCKETS:
             every += f" {self.count}"
         return hashlib.sha256(every.encode()).hexdigest()
@@ -127,7 +127,7 @@ class Bucket:
             batch, times = state.pipeline.read(table_of(message))
             state.log.append(Chunk(len(message), int(times.max())))
             state.waiting.add(batch, times)
-        # What this completes was given when the chunks were new, so nobody lists it.
+        # What this completes was given when the chunks were new, so it is not listed.
         state.release(head.watermark)
         return state
 
