@@ -19,19 +19,19 @@ def state_size(query: str, path: str) -> dict[str, Any]:
     import ensue
     from bench.streams import read
     from ensue.kernels.layout import NODES, STARTS
-    from ensue.kernels.match.driver import Evaluator
+    from ensue.kernels.match.driver import MatchDriver
 
     made: list[Any] = []
-    initialise: Any = Evaluator.__post_init__
+    initialise: Any = MatchDriver.__post_init__
 
     def remember(evaluator: Any) -> None:
         initialise(evaluator)
         made.append(evaluator)
 
-    Evaluator.__post_init__ = remember  # type: ignore[assignment, method-assign]
+    MatchDriver.__post_init__ = remember  # type: ignore[assignment, method-assign]
     ensue.compile(query).run(read(path))
     (evaluator,) = made
-    arrays = [*evaluator.graph, *evaluator.slots]
+    arrays = [*evaluator.graph, *evaluator.configurations.slots]
     used = evaluator.counters
     of_nodes = [each for each in evaluator.graph if len(each) == len(evaluator.graph.label)]
     node = sum(each.itemsize for each in of_nodes)

@@ -24,7 +24,7 @@ def measure_here(contents: int, share: float, repetitions: int) -> dict[str, Any
     import pyarrow as pa
 
     import ensue
-    from ensue.kernels.match import driver
+    from ensue.kernels.match import configurations
 
     window = 2 * contents
     events = 4 * window + 20_000
@@ -37,11 +37,11 @@ def measure_here(contents: int, share: float, repetitions: int) -> dict[str, Any
     query = ensue.compile(
         f"SELECT * FROM S WHERE (A AS a ; C AS c) FILTER a.x < c.x WITHIN {window} EVENTS"
     )
-    ways = {"scan": _NEVER, "trees": _ALWAYS, "engine": driver.FEW_CONTENTS}
+    ways = {"scan": _NEVER, "trees": _ALWAYS, "engine": configurations.SCAN_LIMIT}
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(repetitions):
         for name, few in ways.items():
-            driver.FEW_CONTENTS = few
+            configurations.SCAN_LIMIT = few
             began = time.perf_counter()
             bool(query.run(stream))
             best[name] = min(best[name], time.perf_counter() - began)

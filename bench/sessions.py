@@ -171,10 +171,10 @@ def together_and_alone(path: str, count: int, selective: bool, repetitions: int)
 def _in_kernels(queries: Mapping[str, Any], table: pa.Table) -> float:
     """Return the seconds of one pass in which partial matches are moved on, query by query."""
     import ensue
-    from ensue.kernels.match.driver import Evaluator
+    from ensue.kernels.match.driver import MatchDriver
 
     spent = 0.0
-    push = Evaluator.push
+    push = MatchDriver.push
 
     def timed(*given: Any) -> Iterator[Any]:
         nonlocal spent
@@ -184,10 +184,10 @@ def _in_kernels(queries: Mapping[str, Any], table: pa.Table) -> float:
         return iter(found)
 
     try:
-        Evaluator.push = timed  # type: ignore[method-assign]
+        MatchDriver.push = timed  # type: ignore[method-assign]
         ensue.run(queries, table)
     finally:
-        Evaluator.push = push  # type: ignore[method-assign]
+        MatchDriver.push = push  # type: ignore[method-assign]
     return spent
 
 

@@ -39,10 +39,10 @@ _STAGES = {
     ],
     "kernel": ["ensue.kernels.match.driver:evaluate"],
     "compact": [
-        "ensue.kernels.match.driver:Evaluator.compact",
+        "ensue.kernels.match.driver:MatchDriver.compact",
         "ensue.kernels.graph.arena:Arena.resize",
     ],
-    "hits": ["ensue.kernels.match.driver:Evaluator._harvest"],
+    "hits": ["ensue.kernels.match.driver:MatchDriver._harvest"],
     "list": [
         "ensue.kernels.graph.segment:list_matches",
         "ensue.kernels.graph.segment:new_found",

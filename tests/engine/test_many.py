@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ensue
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.match.driver import MatchDriver
 from ensue.predicates.evaluate import Batch
 
 PAIRS = "SELECT * FROM S WHERE A ; B"
@@ -124,13 +124,13 @@ def test_events_that_no_query_cares_about_are_skipped_once_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[int] = []
-    push = Evaluator.push
+    push = MatchDriver.push
 
-    def counted(self: Evaluator, symbols: Any, *rest: Any) -> Any:
+    def counted(self: MatchDriver, symbols: Any, *rest: Any) -> Any:
         seen.append(len(symbols))
         return push(self, symbols, *rest)
 
-    monkeypatch.setattr(Evaluator, "push", counted)
+    monkeypatch.setattr(MatchDriver, "push", counted)
     events = [{"type": "C", "k": n % 7} for n in range(4000)]
     for n in range(0, 4000, 100):
         events[n]["type"] = "AB"[n // 100 % 2]

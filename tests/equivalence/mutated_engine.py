@@ -10,8 +10,8 @@ import numpy as np
 from ensue.automata import machine as m
 from ensue.automata.determine import START, Determined, Step
 from ensue.kernels.graph import arena, compact
-from ensue.kernels.layout import DEAD, NOTHING, STAY
-from ensue.kernels.match import driver
+from ensue.kernels.layout import DEAD, NIL, STAY
+from ensue.kernels.match import configurations, driver
 from ensue.operators import match as fast
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
@@ -90,7 +90,7 @@ def what_can_go_on_never_ends(patch: Patch) -> None:
     _steps(
         patch,
         lambda steps: tuple(
-            Step(step.label, step.final and step.state == NOTHING, step.state) for step in steps
+            Step(step.label, step.final and step.state == NIL, step.state) for step in steps
         ),
     )
 
@@ -100,7 +100,7 @@ def what_ends_never_goes_on(patch: Patch) -> None:
     _steps(
         patch,
         lambda steps: tuple(
-            Step(step.label, step.final, NOTHING if step.final else step.state) for step in steps
+            Step(step.label, step.final, NIL if step.final else step.state) for step in steps
         ),
     )
 
@@ -147,10 +147,10 @@ def every_event_opens_its_stream(patch: Patch) -> None:
 
 def _options(patch: Patch, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Change what the evaluator is told."""
-    original = fast.Evaluator
+    original = fast.MatchDriver
     patch.setattr(
         fast,
-        "Evaluator",
+        "MatchDriver",
         lambda *arguments, **options: original(*arguments, **{**options, **change(options)}),
     )
 
@@ -231,20 +231,20 @@ def compaction_drops_the_right_side_of_unions(patch: Patch) -> None:
     original = compact.mark
 
     def mark(graph: Any, *arguments: Any) -> Any:
-        return original(graph._replace(right=np.full_like(graph.right, NOTHING)), *arguments)
+        return original(graph._replace(right=np.full_like(graph.right, NIL)), *arguments)
 
     patch.setattr(compact, "mark", mark)
 
 
 @mutation
 def compaction_loses_a_configuration(patch: Patch) -> None:
-    original = driver._live_slots
+    original = configurations._listed
 
     def live(slots: Any) -> tuple[np.ndarray, np.ndarray]:
         every, owners = original(slots)
         return every[:-1], owners[:-1]
 
-    patch.setattr(driver, "_live_slots", live)
+    patch.setattr(configurations, "_listed", live)
 
 
 @mutation
@@ -260,9 +260,11 @@ def compaction_overwrites_what_was_lent(patch: Patch) -> None:
 
 @mutation
 def compaction_mixes_up_keys(patch: Patch) -> None:
-    original = driver.Evaluator._relink
+    original = configurations.Configurations.relink
     patch.setattr(
-        driver.Evaluator,
-        "_relink",
-        lambda self, *rest: original(self, *rest[:-1], np.zeros_like(rest[-1])),
+        configurations.Configurations,
+        "relink",
+        lambda self, used, roots, keys, starts: original(
+            self, used, roots, np.zeros_like(keys), starts
+        ),
     )

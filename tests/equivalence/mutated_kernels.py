@@ -16,9 +16,9 @@ import pytest
 
 from ensue.kernels.graph import enumerate as listing
 from ensue.kernels.graph import segment
-from ensue.kernels.layout import NOTHING, UNION
+from ensue.kernels.layout import NIL, UNION
+from ensue.kernels.match import configurations, index, treap
 from ensue.kernels.match import correlate as correlation
-from ensue.kernels.match import driver, index, treap
 from ensue.kernels.match import evaluate as evaluation
 from tests.equivalence.suite import first_failure, related_suite, suite
 
@@ -98,17 +98,17 @@ def an_event_looks_for_its_partners_in_the_wrong_place(patch: Patch) -> None:
 
 
 def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
-    original = driver.rebuild
+    original = configurations.rebuild
 
     def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
         original(tables, slots, index, keys)
-        index.partners[:] = NOTHING
+        index.partners[:] = NIL
 
-    patch.setattr(driver, "rebuild", rebuild)
+    patch.setattr(configurations, "rebuild", rebuild)
 
 
 def compaction_indexes_what_was_there_before(patch: Patch) -> None:
-    original = driver.rebuild
+    original = configurations.rebuild
 
     def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
         before = slots.registers.copy()
@@ -116,12 +116,12 @@ def compaction_indexes_what_was_there_before(patch: Patch) -> None:
         original(tables, slots, index, keys)
         slots.registers[:] = before
 
-    patch.setattr(driver, "rebuild", rebuild)
+    patch.setattr(configurations, "rebuild", rebuild)
 
 
 def a_merge_forgets_what_was_there(patch: Patch) -> None:
-    def add_runs(graph: Any, slots: Any, counters: Any, slot: int, node: int, *_: int) -> None:
-        slots.root[slot], slots.start[slot] = node, graph.start[node]
+    def add_runs(state: Any, slot: int, node: int, *_: int) -> None:
+        state.slots.root[slot], state.slots.start[slot] = node, state.graph.start[node]
 
     patch.setattr(correlation, "add_runs", add_runs)
 
@@ -141,7 +141,7 @@ def _searched_otherwise(patch: Patch, change: Callable[[Any, int], int]) -> None
     def search(*arguments: Any) -> int:
         return change(arguments[-2], original(*arguments))
 
-    patch.setattr(driver, "FEW_CONTENTS", 0)
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
     patch.setattr(correlation, "search", search)
 
 

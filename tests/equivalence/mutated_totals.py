@@ -21,7 +21,7 @@ from ensue.engine.run import find_matches
 from ensue.kernels.count import count as counting
 from ensue.kernels.count import flip as flipping
 from ensue.kernels.graph import bounded, path_totals
-from ensue.kernels.layout import FOREVER, NOTHING, UNION
+from ensue.kernels.layout import FOREVER, NIL, UNION
 from ensue.options import ReadOptions
 from ensue.results import aggregates as aggregating
 from ensue.results import bounds as pruning
@@ -187,11 +187,11 @@ def the_flip_keeps_one_start_only(patch: Patch) -> None:
     original = counting.flip
 
     def flip(*given: Any) -> Any:
-        runs, key = given[4], given[7]
+        state, key = given[2], given[4]
         found = original(*given)
-        front = runs.front[key]
+        front = state.runs.front[key]
         if found[0] < 0 and front >= 0:
-            given[3].next[front] = NOTHING
+            state.nodes.next[front] = NIL
         return found
 
     patch.setattr(counting, "flip", flip)
@@ -250,13 +250,13 @@ def _folds(change: Callable[..., tuple[Any, ...]]) -> Callable[[Patch], None]:
     return apply
 
 
-aggregates_read_nulls = _folds(lambda values, known, *rest: (values, known[:0], *rest))
+aggregates_read_nulls = _folds(
+    lambda column, *rest: (column._replace(known=column.known[:0]), *rest)
+)
 aggregates_read_one_event_only = _folds(
-    lambda values, known, offsets, rows, *rest: (
-        values,
-        known,
-        offsets,
-        rows * 0 + rows.min(initial=0),
+    lambda column, groups, *rest: (
+        column,
+        groups._replace(rows=groups.rows * 0 + groups.rows.min(initial=0)),
         *rest,
     )
 )

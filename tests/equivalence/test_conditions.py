@@ -16,7 +16,7 @@ import ensue
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
 from ensue.analysis.context import Clock
-from ensue.kernels.match import driver
+from ensue.kernels.match import configurations
 from ensue.logic import formula as f
 from ensue.logic.reference import Event, answer
 from ensue.options import ReadOptions
@@ -49,7 +49,7 @@ def test_engine_eq_reference_with_conditions(
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "FEW_CONTENTS", few)
+        patch.setattr(configurations, "SCAN_LIMIT", few)
         fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
     note(expected)
     is_fast = takes_fast_path(ready, rows, positions_only)

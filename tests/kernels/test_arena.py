@@ -14,7 +14,7 @@ from ensue.kernels.graph import arena
 from ensue.kernels.graph.arena import Arena
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.match import driver
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.match.driver import MatchDriver
 from ensue.options import ReadOptions
 from ensue.results.matches import Matches
 from tests.pairs import Row, collected, related_pairs
@@ -96,13 +96,13 @@ def test_matches_that_are_kept_stay_what_they_were(query: str) -> None:
 def handed_out(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
     """Watch what evaluators hand out."""
     seen: list[Segment] = []
-    harvest = Evaluator._harvest
+    harvest = MatchDriver._harvest
 
-    def watched(self: Evaluator) -> Segment:
+    def watched(self: MatchDriver) -> Segment:
         seen.append(harvest(self))
         return seen[-1]
 
-    monkeypatch.setattr(Evaluator, "_harvest", watched)
+    monkeypatch.setattr(MatchDriver, "_harvest", watched)
     return seen
 
 

@@ -63,6 +63,42 @@ ensue.warm()
 print(json.dumps([*steps, loaded()]))
 """
 
+_DECLARED = """
+from importlib import import_module
+from typing import get_type_hints
+
+import numba
+import numpy as np
+
+import ensue
+from ensue.kernels.compile.announcing import SETS
+
+
+def differences(declared, kind):
+    if isinstance(kind, numba.types.NamedTuple):
+        fields = get_type_hints(kind.instance_class, include_extras=True)
+        for name, part in zip(kind.fields, kind.types):
+            for each in differences(fields[name], part):
+                yield f"{kind.instance_class.__qualname__}.{name}{each}"
+    elif isinstance(kind, numba.types.Array) and hasattr(declared, "__metadata__"):
+        (expected,) = declared.__metadata__
+        if numba.from_dtype(np.dtype(expected)) != kind.dtype:
+            yield f": declared {expected.__name__}, but {kind.dtype}"
+
+
+ensue.warm()
+seen = 0
+for module in SETS:
+    for value in vars(import_module(f"ensue.kernels.{module}")).values():
+        for given in getattr(value, "signatures", ()):
+            hints = get_type_hints(value.py_func, include_extras=True)
+            for name, kind in zip(value.py_func.__code__.co_varnames, given):
+                seen += 1
+                for each in differences(hints[name], kind):
+                    print(f"{value.py_func.__name__}({name}): {each}")
+assert seen > 30, seen
+"""
+
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 def test_a_query_compiles_what_its_plan_needs_once_and_warm_the_rest() -> None:
@@ -92,8 +128,14 @@ def test_a_query_compiles_what_its_plan_needs_once_and_warm_the_rest() -> None:
         "match.evaluate.count_ordinals",
         "graph.path_totals.weigh_paths",
         "graph.bounded.bound_paths",
-        "graph.bounded.list_within",
     }
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_kernels_are_compiled_for_the_types_that_their_tuples_declare() -> None:
+    command = [sys.executable, "-c", _DECLARED]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == ""
 
 
 def test_arrays_that_are_only_read_have_one_type() -> None:

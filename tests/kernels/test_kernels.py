@@ -20,7 +20,7 @@ from ensue.kernels.graph import segment
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import HITS, NODES, STARTS, Graph, Hits
 from ensue.kernels.match import driver
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.match.driver import MatchDriver
 from ensue.options import ReadOptions
 from tests.kernels.digest import Question, digest
 from tests.pairs import Pair, collected, pairs, related_pairs
@@ -125,10 +125,10 @@ def listed(of: Segment, at_once: int = 1 << 10) -> Listed:
 
 def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
     """Give what the evaluation has of a segment before and after it is extracted."""
-    harvest = Evaluator._harvest
+    harvest = MatchDriver._harvest
     seen: list[tuple[Segment, Segment]] = []
 
-    def watched(self: Evaluator) -> Segment:
+    def watched(self: MatchDriver) -> Segment:
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
         cuts = (nodes,) * 5 + (starts,) * 2
         graph = Graph(*(each[:cut].copy() for each, cut in zip(self.graph, cuts, strict=True)))
@@ -138,7 +138,7 @@ def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
         return after
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Evaluator, "_harvest", watched)
+        patch.setattr(MatchDriver, "_harvest", watched)
         found(ensue.compile(pair.text), pair.rows, **how)
     return iter(seen)
 
@@ -166,7 +166,7 @@ def test_counted_eq_listed_without_patience(pair: Pair) -> None:
         for limit in (-1, 1, 2):
             limited = Segment(each.graph, each.hits, limit)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(segment, "_PATIENCE", 0)
+                patch.setattr(segment, "_WALKED_STEPS", 0)
                 assert limited.count() == len(listed(limited))
             assert limited.count() == len(listed(limited))
 

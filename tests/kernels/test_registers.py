@@ -16,12 +16,12 @@ from ensue.kernels.layout import (
     EQUAL,
     KEEP,
     MORE,
-    NOTHING,
+    NIL,
     PUT,
     STAY,
     Tables,
 )
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.match.driver import MatchDriver
 
 QUERY = """
     SELECT a, b, c FROM S
@@ -49,7 +49,7 @@ class HandMade:
             rows=np.array([0, 1, 3, 5], np.int32),
             labels=np.array([1, 0, 2, 0, 3], np.int32),
             finals=np.array([False, False, False, False, True]),
-            targets=np.array([1, 1, 2, 2, NOTHING], np.int32),
+            targets=np.array([1, 1, 2, 2, NIL], np.int32),
             inert=np.array([True, False, False, False]),
             guard_rows=np.array([0, 0, 0, 1, 1, 3], np.int32),
             guards=np.array([[0, MORE, V], [0, EQUAL, V], [1, AT_LEAST, W]], np.int32),
@@ -63,7 +63,7 @@ class HandMade:
                 ],
                 np.int32,
             ),
-            access=np.array([NOTHING, NOTHING, NOTHING, NOTHING, 0], np.int32),
+            access=np.array([NIL, NIL, NIL, NIL, 0], np.int32),
             indexes=np.array(self.indexes, np.int32),
             ordered=np.array([False]),
             indexed=np.array([[False], [False], [True]]),
@@ -80,7 +80,7 @@ def events() -> st.SearchStrategy[list[dict[str, Any]]]:
 @pytest.mark.parametrize("compact_always", [False, True])
 @given(rows=events())
 def test_registers_eq_reference(compact_always: bool, rows: list[dict[str, Any]]) -> None:
-    evaluator = Evaluator(
+    evaluator = MatchDriver(
         HandMade(),  # type: ignore[arg-type]
         window=5,
         registers=2,
@@ -100,7 +100,7 @@ def test_registers_eq_reference(compact_always: bool, rows: list[dict[str, Any]]
 
 
 def test_configurations_with_equal_contents_are_one() -> None:
-    evaluator = Evaluator(HandMade(), registers=2)  # type: ignore[arg-type]
+    evaluator = MatchDriver(HandMade(), registers=2)  # type: ignore[arg-type]
     symbols = np.full(1000, A, np.int32)
     values = np.stack([np.arange(1000) % 7, np.zeros(1000, np.int64)], axis=1)
     list(
@@ -113,5 +113,5 @@ def test_configurations_with_equal_contents_are_one() -> None:
             values=values,
         )
     )
-    assert np.count_nonzero(evaluator.slots.heads != NOTHING) == 1
+    assert np.count_nonzero(evaluator.configurations.slots.heads != NIL) == 1
     assert int(evaluator.counters[2]) == 7, "one configuration for each content of the register"

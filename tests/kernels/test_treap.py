@@ -15,23 +15,20 @@ from ensue.kernels.layout import (
     DIFFERENT,
     EMPTY,
     EQUAL,
+    LARGEST,
     LESS,
     MORE,
-    MOST,
-    NOTHING,
+    NIL,
     NULL,
-    Index,
-    Slots,
     Tables,
-    new_index,
-    new_slots,
 )
 from ensue.kernels.match.index import link, unlink
+from ensue.kernels.match.layout import Index, Slots, new_index, new_slots
 from ensue.kernels.match.registers import allowed
 from ensue.kernels.match.treap import search, trees_of
 
 SIGNS = [DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST]
-CONTENTS = st.sampled_from([EMPTY, NULL, NULL + 1, -1, 0, 1, 2, MOST - 1, MOST])
+CONTENTS = st.sampled_from([EMPTY, NULL, NULL + 1, -1, 0, 1, 2, LARGEST - 1, LARGEST])
 NUMBERS = np.zeros(0, np.int32)
 ROOM = 64
 
@@ -52,7 +49,7 @@ class Group(NamedTuple):
 
     def found(self, sign: int, value: int, most: int = ROOM) -> set[int] | None:
         """Search; None where there are more than `most`."""
-        room = np.full(most + 1, NOTHING, np.int32)
+        room = np.full(most + 1, NIL, np.int32)
         waiting = np.zeros(ROOM, np.int32)
         trees = trees_of(self.slots, self.index)
         count = search(trees, 0, 0, 0, sign, value, most, room, waiting)
@@ -98,7 +95,7 @@ def test_search_finds_what_looking_at_all_finds(
             some.add(slot, content)
             live.add(slot)
         if not live:
-            assert some.index.partners[0, 0] == NOTHING
+            assert some.index.partners[0, 0] == NIL
         elif len(live) > few:
             for sign in SIGNS:
                 assert some.found(sign, value) == some.passed(sign, value, live)
@@ -108,7 +105,7 @@ def test_few_have_no_tree() -> None:
     some = group(few=3)
     for slot in range(3):
         some.add(slot, slot)
-    assert some.index.partners[0, 0] == NOTHING
+    assert some.index.partners[0, 0] == NIL
     some.add(3, 3)
     assert some.found(MORE, 2) == {0, 1}
 
@@ -138,7 +135,7 @@ def test_trees_stay_shallow_whatever_the_order(order: str) -> None:
     while len(layer):
         depth += 1
         below = np.concatenate([some.index.before[layer, 0], some.index.after[layer, 0]])
-        layer = below[below != NOTHING]
+        layer = below[below != NIL]
     assert depth <= 4 * 12
 
 

@@ -1,15 +1,16 @@
 """Aggregates of matches: one pass over the events bound to a variable, match after match.
 
-The values of match i are values[rows[offsets[i]:offsets[i + 1]]], of which NULLs are left out.
-They are the same as logic/aggregates.py gives on lists: sums run in order, whole ones are exact.
+NULLs are left out. The results are those that logic/aggregates.py gives on lists: sums run in
+order, whole ones are exact.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-from ensue.kernels.compile.jit import kernel
-from ensue.kernels.layout import Array
+from ensue.kernels.compile.jit import helper, kernel, subroutine
+from ensue.kernels.layout import Array, Bool, Float64, Int8, Int32, Int64
 from ensue.kernels.minmax import larger
 
 COUNT, SUM, MIN, MAX, AVG, RANGE, FIRST, LAST, STDDEV = range(9)
@@ -29,91 +30,145 @@ CODES = {
 GOOD, NONE, LOST, HARD = range(4)
 """What became of a value: it is there, there is none, it does not fit, it needs more care."""
 
-_EXACT = 2**53
-_MOST, _LEAST = 2**63 - 1, -(2**63)
-_LARGE = 1e150
+_EXACT_DOUBLES = 2**53
+"""Whole numbers up to this are exact as doubles."""
+
+_INT64_MAX, _INT64_MIN = 2**63 - 1, -(2**63)
+
+_SAFE_SQUARES = 1e150
 """Beyond this, and below its inverse, squares are not to be trusted."""
+
+
+class ValueColumn(NamedTuple):
+    """The values of an attribute."""
+
+    values: Array
+    """Int64 or Float64."""
+    known: Bool
+    """Whether each is not NULL; empty where none is."""
+
+
+class Groups(NamedTuple):
+    """The rows of each match in a column: rows[offsets[i]:offsets[i + 1]]."""
+
+    offsets: Int32
+    rows: Int64
+
+
+@helper
+def is_known(column: ValueColumn, row: int) -> bool:
+    """Tell whether a value is not NULL."""
+    known: bool = column.known.shape[0] == 0 or column.known[row]
+    return known
+
+
+@helper
+def scanned(column: ValueColumn, groups: Groups, match: int) -> tuple[int, Any, Any, Any, Any]:
+    """Return how many values a match has, and the first, last, least and largest of them."""
+    count = 0
+    first: Any = 0
+    last: Any = 0
+    least: Any = 0
+    most: Any = 0
+    for i in range(groups.offsets[match], groups.offsets[match + 1]):
+        row = groups.rows[i]
+        if not is_known(column, row):
+            continue
+        value = column.values[row]
+        if count == 0:
+            first = value
+            least = value
+            most = value
+        last = value
+        if value < least:
+            least = value
+        if value > most:
+            most = value
+        count += 1
+    return count, first, last, least, most
+
+
+@helper
+def adds_up(function: int) -> bool:
+    """Tell whether an aggregate is made of the sum of all values."""
+    if function == SUM:
+        return True
+    return function == AVG
+
+
+@helper
+def chosen(function: int, first: Any, last: Any, least: Any, most: Any) -> Any:
+    """Return the value that FIRST, LAST, MIN or MAX chooses."""
+    if function == FIRST:
+        return first
+    if function == LAST:
+        return last
+    if function == MIN:
+        return least
+    return most
 
 
 @kernel
 def fold_whole(
-    values: Array,
-    known: Array,
-    offsets: Array,
-    rows: Array,
-    function: int,
-    whole: Array,
-    real: Array,
-    state: Array,
+    column: ValueColumn, groups: Groups, function: int, whole: Int64, real: Float64, state: Int8
 ) -> None:
     """Aggregate whole numbers, the results being whole numbers, or with avg doubles."""
-    all_known = known.shape[0] == 0
-    for match in range(offsets.shape[0] - 1):
-        count = 0
-        first = 0
-        last = 0
-        least = 0
-        most = 0
-        total = 0
-        carry = 0
-        for i in range(offsets[match], offsets[match + 1]):
-            row = rows[i]
-            if not all_known and not known[row]:
-                continue
-            value = values[row]
-            if count == 0:
-                first = value
-                least = value
-                most = value
-            last = value
-            if value < least:
-                least = value
-            if value > most:
-                most = value
-            # Never beyond 64 bits: compilers take for granted that this does not happen.
-            if value > 0 and total > _MOST - value:
-                carry += 1
-                total = (total + _LEAST) + (value + _LEAST)
-            elif value < 0 and total < _LEAST - value:
-                carry -= 1
-                total = (total - _LEAST) + (value - _LEAST)
-            else:
-                total += value
-            count += 1
+    for match in range(groups.offsets.shape[0] - 1):
         state[match] = GOOD
+        if adds_up(function):
+            count = 0
+            total = 0
+            carry = 0
+            for i in range(groups.offsets[match], groups.offsets[match + 1]):
+                row = groups.rows[i]
+                if not is_known(column, row):
+                    continue
+                value = column.values[row]
+                # Never beyond 64 bits: compilers take for granted that this does not happen.
+                if value > 0 and total > _INT64_MAX - value:
+                    carry += 1
+                    total = (total + _INT64_MIN) + (value + _INT64_MIN)
+                elif value < 0 and total < _INT64_MIN - value:
+                    carry -= 1
+                    total = (total - _INT64_MIN) + (value - _INT64_MIN)
+                else:
+                    total += value
+                count += 1
+            if function == SUM:
+                whole[match] = total
+                if carry != 0:
+                    state[match] = LOST
+            elif count == 0:
+                state[match] = NONE
+            else:
+                real[match] = total / count
+                if carry != 0 or total > _EXACT_DOUBLES or total < -_EXACT_DOUBLES:
+                    state[match] = HARD
+            continue
+        count, first, last, least, most = scanned(column, groups, match)
         if function == COUNT:
             whole[match] = count
-        elif function == SUM:
-            whole[match] = total
-            if carry != 0:
-                state[match] = LOST
         elif count == 0:
             state[match] = NONE
-        elif function == MIN:
-            whole[match] = least
-        elif function == MAX:
-            whole[match] = most
-        elif function == FIRST:
-            whole[match] = first
-        elif function == LAST:
-            whole[match] = last
-        elif function == AVG:
-            real[match] = total / count
-            if carry != 0 or total > _EXACT or total < -_EXACT:
-                state[match] = HARD
-        elif least < 0 and most > _MOST + least:
+        elif function != RANGE:
+            whole[match] = chosen(function, first, last, least, most)
+        elif least < 0 and most > _INT64_MAX + least:
             state[match] = LOST
         else:
             whole[match] = most - least
 
 
-@kernel
-def deviation(values: Array, known: Array, rows: Array, begin: int, end: int, count: int) -> float:
+@subroutine
+def deviation(column: ValueColumn, groups: Groups, match: int, count: int) -> float:
     """Return the deviation of a sample; sums are kept as two doubles each, large and small."""
+    values = column.values
+    rows = groups.rows
+    begin = groups.offsets[match]
+    end = groups.offsets[match + 1]
     high = 0.0
     low = 0.0
     for i in range(begin, end):
-        if known.shape[0] == 0 or known[rows[i]]:
+        if is_known(column, rows[i]):
             value = values[rows[i]]
             total = high + value
             part = total - high
@@ -132,7 +187,7 @@ def deviation(values: Array, known: Array, rows: Array, begin: int, end: int, co
     square_high = 0.0
     square_low = 0.0
     for i in range(begin, end):
-        if known.shape[0] == 0 or known[rows[i]]:
+        if is_known(column, rows[i]):
             value = values[rows[i]]
             apart = value - mean
             part = apart - value
@@ -152,69 +207,41 @@ def deviation(values: Array, known: Array, rows: Array, begin: int, end: int, co
 
 @kernel
 def fold_real(
-    values: Array,
-    known: Array,
-    offsets: Array,
-    rows: Array,
-    function: int,
-    real: Array,
-    state: Array,
+    column: ValueColumn, groups: Groups, function: int, real: Float64, state: Int8
 ) -> None:
     """Aggregate doubles, the results being doubles."""
-    all_known = known.shape[0] == 0
-    for match in range(offsets.shape[0] - 1):
-        count = 0
-        first = 0.0
-        last = 0.0
-        least = 0.0
-        most = 0.0
-        total = 0.0
-        for i in range(offsets[match], offsets[match + 1]):
-            row = rows[i]
-            if not all_known and not known[row]:
-                continue
-            value = values[row]
-            if count == 0:
-                first = value
-                least = value
-                most = value
-            last = value
-            if value < least:
-                least = value
-            if value > most:
-                most = value
-            total += value
-            count += 1
+    for match in range(groups.offsets.shape[0] - 1):
         state[match] = GOOD
-        result = total
-        if function == COUNT:
-            result = float(count)
-        elif function != SUM and count == 0:
-            state[match] = NONE
-        elif function == MIN:
-            result = least
-        elif function == MAX:
-            result = most
-        elif function == FIRST:
-            result = first
-        elif function == LAST:
-            result = last
-        elif function == AVG:
-            result = total / count
-            if not math.isfinite(total):
-                state[match] = LOST
-        elif function == RANGE:
-            result = most - least
-            if not math.isfinite(result):
-                state[match] = LOST
-        elif function == STDDEV:
-            size = larger(abs(least), abs(most))
-            if count < 2:
+        if adds_up(function):
+            count = 0
+            total = 0.0
+            for i in range(groups.offsets[match], groups.offsets[match + 1]):
+                row = groups.rows[i]
+                if is_known(column, row):
+                    total += column.values[row]
+                    count += 1
+            real[match] = total
+            if function == AVG and count == 0:
                 state[match] = NONE
-            elif size > _LARGE or 0.0 < size < 1.0 / _LARGE:
-                state[match] = HARD
-            else:
-                result = deviation(values, known, rows, offsets[match], offsets[match + 1], count)
-        elif not math.isfinite(result):
-            state[match] = LOST
-        real[match] = result
+            elif not math.isfinite(total):
+                state[match] = LOST
+            elif function == AVG:
+                real[match] = total / count
+            continue
+        count, first, last, least, most = scanned(column, groups, match)
+        size = larger(abs(least), abs(most))
+        real[match] = 0.0
+        if function == COUNT:
+            real[match] = float(count)
+        elif count == 0 or (function == STDDEV and count < 2):
+            state[match] = NONE
+        elif function == RANGE:
+            real[match] = most - least
+            if not math.isfinite(most - least):
+                state[match] = LOST
+        elif function != STDDEV:
+            real[match] = chosen(function, first, last, least, most)
+        elif size > _SAFE_SQUARES or 0.0 < size < 1.0 / _SAFE_SQUARES:
+            state[match] = HARD
+        else:
+            real[match] = deviation(column, groups, match, count)

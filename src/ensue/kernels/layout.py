@@ -1,6 +1,9 @@
-"""The state of an evaluation as flat arrays.
+"""What all kernels share: constants, the types of arrays, tables, input, and the match graph.
 
-The match graph (paper 002's timed enumerable compact set) is an arena of nodes, children before
+Kernels take named tuples of arrays. The type of an array's elements stands in its declaration, and
+`new_…` allocates them so; a kernel is compiled for these types and for no others.
+
+The match graph ([CORE]'s timed enumerable compact set) is an arena of nodes, children before
 parents, of three kinds:
 
 - bottom: a run starts here (`label` 0);
@@ -12,40 +15,38 @@ numbered in the order of positions; of the children of a union, `left` has the l
 matches of a node are found latest start first, and those before a window's edge are skipped
 without being looked at. Between two outputs on a path there are at most as many unions on left
 sides as the automaton has states, because runs that were merged can only part again by an output.
-
-A configuration is an automaton state, the contents of its registers, and the node of all runs
-that are in this state with these contents. Those of one partition key form a linked list of
-slots, so a million keys with few states each fit. Registers hold values of earlier events that a
-later condition still needs; queries whose conditions are about one event have none.
-
-With registers, a key may have very many configurations. Then its slots are in groups, one for
-each state, and an index finds them by all of their contents, or by the one register that a step
-compares: by a hash for an equality, else, where they are many, in a search tree. All of the index
-follows from the slots and their keys.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray
+
+Int8 = Annotated[np.ndarray, np.int8]
+Int32 = Annotated[np.ndarray, np.int32]
+Int64 = Annotated[np.ndarray, np.int64]
+Float64 = Annotated[np.ndarray, np.float64]
+Bool = Annotated[np.ndarray, np.bool_]
+"""Arrays by the type of their elements."""
 
 UNKNOWN, STAY, DEAD = -1, -2, -3
 """Cells of the table: not worked out yet, the state stays as it is, all runs in it end."""
 
 UNION = -1
 
-NOTHING = -1
+NIL = -1
+"""The index that refers to nothing: the end of a list, no node, no slot, no state."""
 
 FOREVER = -(2**63)
 """The window's edge when there is no window."""
 
-# Counters, in one array so that a kernel can stop anywhere and go on later.
 NODES, STARTS, SLOTS, FREE, HITS, FLOOR, COUNTERS = range(7)
-"""How many nodes, starts, slots and hits there are, the first free slot, and the first start
-that is not consumed."""
+"""Places in the counters of a matching query: how many nodes, starts, slots and hits there are, the
+first free slot, and the first start that is not consumed. They are in one array so that a kernel
+can stop anywhere and go on later."""
 
 DONE, MISSING, FULL, CROWDED = range(4)
 """Why a kernel returned: all events read, a cell of the table is unknown, an array is full, there
@@ -66,8 +67,8 @@ EMPTY = -(2**63)
 NULL = EMPTY + 1
 """A value that is not there, and a register that satisfies no condition any more."""
 
-MOST = 2**63 - 1
-"""The largest content."""
+LARGEST = 2**63 - 1
+"""The largest content of a register."""
 
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 """How a step compares a value of the event with a register."""
@@ -79,115 +80,89 @@ KEEP, CLEAR, PUT, PUT_LEAST, PUT_MOST, PUT_SAME = range(6)
 class Tables(NamedTuple):
     """The deterministic automaton as far as it is known."""
 
-    cells: np.ndarray
+    cells: Int32
     """[state, symbol]: UNKNOWN, STAY, DEAD or a row."""
-    rows: np.ndarray
+    rows: Int32
     """Row r has the steps rows[r] to rows[r + 1]."""
-    labels: np.ndarray
-    finals: np.ndarray
-    targets: np.ndarray
-    inert: np.ndarray
+    labels: Int32
+    finals: Bool
+    targets: Int32
+    inert: Bool
     """[symbol]: no state moves and no run starts."""
-    guard_rows: np.ndarray
+    guard_rows: Int32
     """Step s has the guards guard_rows[s] to guard_rows[s + 1]."""
-    guards: np.ndarray
+    guards: Int32
     """[guard]: a register, how to compare, a column of values."""
-    actions: np.ndarray
+    actions: Int32
     """[step, register]: what to do, and with which column of values."""
-    access: np.ndarray
-    """[step]: by which index it finds the configurations that its guards let pass, or NOTHING."""
-    indexes: np.ndarray
+    access: Int32
+    """[step]: by which index it finds the configurations that its guards let pass, or NIL."""
+    indexes: Int32
     """[index]: the register whose contents it knows."""
-    ordered: np.ndarray
+    ordered: Bool
     """[index]: whether it is a tree for each group, and not a hash table."""
-    indexed: np.ndarray
+    indexed: Bool
     """[state, index]: whether some step from the state uses the index."""
+
+
+class Input(NamedTuple):
+    """A batch of events as the match kernels read it."""
+
+    symbols: Int32
+    clocks: Int64
+    """What windows are measured on."""
+    keys: Int32
+    """The partition of each event, -1 for none; empty where there are no partitions."""
+    values: Int64
+    """[event, column]: what registers are compared with and filled from."""
+    positions: Int64
+    """The position of each event where some are left out, else empty."""
+    first_position: int
+
+
+class Window(NamedTuple):
+    """How long runs live, and what an event that completes a match consumes."""
+
+    length: int
+    """On the clock; -1: there is no window."""
+    consume: int
 
 
 class Graph(NamedTuple):
     """The match graph."""
 
-    label: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    position: np.ndarray
-    start: np.ndarray
-    start_position: np.ndarray
-    start_clock: np.ndarray
+    label: Int32
+    left: Int32
+    right: Int32
+    position: Int64
+    start: Int32
+    start_position: Int64
+    start_clock: Int64
 
 
-class Slots(NamedTuple):
-    """The configurations: lists of slots by key, or with registers by group."""
+class Roots(NamedTuple):
+    """Nodes below which something is looked for, with the window's edge and the first start."""
 
-    state: np.ndarray
-    registers: np.ndarray
-    """[slot, register]."""
-    root: np.ndarray
-    """With registers, NOTHING in slots that are free."""
-    start: np.ndarray
-    """The latest start below the root, so that nobody has to look into the graph for it."""
-    next: np.ndarray
-    heads: np.ndarray
-    """[key]: the first slot, with registers the first group, or NOTHING."""
-
-
-class Index(NamedTuple):
-    """How configurations with registers are found."""
-
-    group: np.ndarray
-    """[slot]: the group, the slots of one key and state."""
-    previous: np.ndarray
-    """[slot]: the one before in its group."""
-    state: np.ndarray
-    key: np.ndarray
-    first: np.ndarray
-    """[group]: its first slot."""
-    next: np.ndarray
-    """[group]: the next group of the same key, or the next free one."""
-    size: np.ndarray
-    """[group]: how many slots it has."""
-    counts: np.ndarray
-    """How many groups there are, the first free one, how many slots are in use, and how many a
-    group may have before it gets trees."""
-    buckets: np.ndarray
-    """[hash of group and contents]: the first slot there; a power of two of them."""
-    chain: np.ndarray
-    """[slot]: the next in its bucket."""
-    partners: np.ndarray
-    """[index, hash of group and content]: the first slot there; or [index, group]: the root."""
-    before: np.ndarray
-    after: np.ndarray
-    """[slot, index]: its neighbours there, or its children."""
-
-
-GROUPS, FREE_GROUP, LIVE, FEW = range(4)
-
-
-class Scratch(NamedTuple):
-    """What an event does to configurations with registers, before it is done."""
-
-    slot: np.ndarray
-    step: np.ndarray
-    """[move]: a configuration, or NOTHING for a run that starts, and a step it takes."""
-    target: np.ndarray
-    node: np.ndarray
-    start: np.ndarray
-    registers: np.ndarray
-    """[move]: the configuration after it, its target NOTHING where there is none."""
-    order: np.ndarray
-    spare: np.ndarray
-    dropped: np.ndarray
-    """Configurations that end."""
+    node: Int32
+    edge: Int64
+    """The least clock of a start that is inside the window."""
+    floor: Int32
+    """The first start that was not consumed."""
 
 
 class Hits(NamedTuple):
     """Events that completed matches: the node of them, and the window's edge then."""
 
-    end: np.ndarray
-    root: np.ndarray
-    edge: np.ndarray
-    floor: np.ndarray
-    key: np.ndarray
+    end: Int64
+    root: Int32
+    edge: Int64
+    floor: Int32
+    key: Int32
+
+    @property
+    def roots(self) -> Roots:
+        """The nodes of the matches."""
+        return Roots(self.root, self.edge, self.floor)
 
 
 def new_graph(nodes: int, starts: int) -> Graph:
@@ -203,62 +178,8 @@ def new_graph(nodes: int, starts: int) -> Graph:
     )
 
 
-def new_slots(slots: int, keys: int, registers: int) -> Slots:
-    """Allocate configurations."""
-    return Slots(
-        np.zeros(slots, np.int32),
-        np.full((slots, registers), EMPTY, np.int64),
-        np.zeros(slots, np.int32),
-        np.zeros(slots, np.int32),
-        np.full(slots, NOTHING, np.int32),
-        np.full(keys, NOTHING, np.int32),
-    )
-
-
-def new_index(slots: int, indexes: int, few: int) -> Index:
-    """Allocate the index of configurations; their number is a power of two."""
-
-    def nothing(*shape: int) -> np.ndarray:
-        return np.full(shape, NOTHING, np.int32)
-
-    return Index(
-        nothing(slots),
-        nothing(slots),
-        nothing(slots),
-        nothing(slots),
-        nothing(slots),
-        nothing(slots),
-        nothing(slots),
-        np.array([0, NOTHING, 0, few], np.int64),
-        nothing(slots),
-        nothing(slots),
-        nothing(indexes, slots),
-        nothing(slots, indexes),
-        nothing(slots, indexes),
-    )
-
-
-def new_scratch(moves: int, registers: int) -> Scratch:
-    """Allocate room for the moves of one event."""
-
-    def zeros() -> np.ndarray:
-        return np.zeros(moves, np.int32)
-
-    return Scratch(
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        np.zeros((moves, registers), np.int64),
-        zeros(),
-        zeros(),
-        zeros(),
-    )
-
-
 def new_hits(hits: int) -> Hits:
-    """Allocate room for hits."""
+    """Allocate hits."""
     return Hits(
         np.zeros(hits, np.int64),
         np.zeros(hits, np.int32),

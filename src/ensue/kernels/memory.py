@@ -1,4 +1,4 @@
-"""Memory for results, and what kernels read.
+"""Memory for results, how arrays grow, and what kernels read.
 
 A page that the system hands out for the first time costs far more than what is then written to
 it. Arrow's pool keeps the pages of tables that are no longer needed, NumPy gives them back.
@@ -26,3 +26,10 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def new_integers(count: int) -> np.ndarray:
     """Allocate room for whole numbers of 64 bits in Arrow's pool."""
     return np.frombuffer(pa.allocate_buffer(8 * count), np.int64)
+
+
+def doubled(size: int, wanted: int) -> int:
+    """Double a size until it is as large as wanted."""
+    while size < wanted:
+        size *= 2
+    return size

@@ -19,7 +19,7 @@ from ensue.kernels.layout import (
     KEEP,
     LESS,
     MORE,
-    NOTHING,
+    NIL,
     PUT,
     PUT_LEAST,
     PUT_MOST,
@@ -28,6 +28,7 @@ from ensue.kernels.layout import (
     UNKNOWN,
     Tables,
 )
+from ensue.kernels.memory import doubled
 
 _SMALL_ALPHABET = 64
 """Up to so many symbols, a state's whole row is worked out when it is first met."""
@@ -41,13 +42,6 @@ _ACTS = {
     "most": PUT_MOST,
     "same": PUT_SAME,
 }
-
-
-def room(now: int, wanted: int) -> int:
-    """Double a size until it is large enough."""
-    while now < wanted:
-        now *= 2
-    return now
 
 
 @dataclass(slots=True)
@@ -142,7 +136,7 @@ class Table:
                 self._add_step(*step)
             self._starts.append(len(self._steps))
         used = self._access[self._starts[known] : self._starts[known + 1]]
-        self._indexed.update((state, index) for index in used if index != NOTHING)
+        self._indexed.update((state, index) for index in used if index != NIL)
         return known
 
     def _add_step(self, label: int, final: bool, target: int) -> None:
@@ -159,11 +153,11 @@ class Table:
         # for its column.
         guards.sort(key=lambda guard: (guard.register is None, guard.sign != "="))
         self._guards += [
-            (NOTHING if register is None else register, _SIGNS[sign], column)
+            (NIL if register is None else register, _SIGNS[sign], column)
             for register, sign, column in guards
         ]
         self._guard_starts.append(len(self._guards))
-        access = NOTHING
+        access = NIL
         if guards and guards[0].register is not None:
             access = self.indexes.index(guards[0].register)
         self._access.append(access)
@@ -183,7 +177,7 @@ class Table:
         if self.determined.size <= height and symbols <= width:
             return
         cells = np.full(
-            (room(height, self.determined.size), room(width, symbols)), UNKNOWN, np.int32
+            (doubled(height, self.determined.size), doubled(width, symbols)), UNKNOWN, np.int32
         )
         cells[:height, :width] = self._cells
         self._cells = cells
@@ -198,7 +192,7 @@ class Table:
         self._grow(symbols)
         cells = self._cells
         known = cells[1 : self.determined.size]
-        steps = self._steps or [(0, False, NOTHING)]
+        steps = self._steps or [(0, False, NIL)]
         registers = len(self.registers)
         indexed = np.zeros((len(cells), len(self.indexes)), np.bool_)
         for state, index in self._indexed:
@@ -221,7 +215,7 @@ class Table:
 
     def _future(self, state: int) -> int | None:
         """Return the bits of labels that may come after a state; None: nobody knows."""
-        if state == NOTHING:
+        if state == NIL:
             return 0
         ahead = self._prospects
         return None if ahead is None or state >= len(ahead.bits) else ahead.bits[state]

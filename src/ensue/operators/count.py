@@ -13,7 +13,7 @@ from ensue.automata.build import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.errors import BudgetError
 from ensue.kernels.count import state as runs_state
-from ensue.kernels.count.driver import Counter
+from ensue.kernels.count.driver import CountDriver
 from ensue.kernels.count.runs import Counted
 from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
@@ -42,7 +42,7 @@ class CountOperator:
     alphabet: Alphabet = field(init=False)
     keys: Keys | None = field(init=False)
     adder: Adder = field(init=False)
-    counter: Counter = field(init=False)
+    counter: CountDriver = field(init=False)
     gathering: TotalsAccumulator = field(init=False)
     now: int = 0
     """The clock at the last event."""
@@ -58,7 +58,7 @@ class CountOperator:
             bound.totals, dict(bound.selected_types), attribute_types(bound), self.exact
         )
         self.gathering = TotalsAccumulator(self.adder, bound.partition, bound.every)
-        self.counter = Counter(
+        self.counter = CountDriver(
             Table(Determined(self.compiled, self.limits.states)),
             self.adder.bits(self.compiled.variables),
             window=-1 if bound.window is None else bound.window.size,

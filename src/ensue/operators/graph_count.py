@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ensue.kernels.count.driver import Counter, Terms
+from ensue.kernels.count.driver import CountDriver, Terms
 from ensue.kernels.count.runs import Counted
 from ensue.kernels.count.weights import Values, binds_of
 from ensue.kernels.graph.path_totals import weigh
@@ -99,7 +99,7 @@ class GraphCountOperator(AggregatingOperator):
     def _remap(self, term: int, ranks: np.ndarray) -> None:
         """Give values that are known by their rank their new ranks, where rows wait."""
         if self.gathering.weights is not None:
-            Counter.remap_weights(self.gathering.weights, term, ranks)
+            CountDriver.remap_weights(self.gathering.weights, term, ranks)
 
     def _over(self, time: int | None) -> TotalRows:
         return self.gathering.finish() if time is None else self.gathering.advance(time)

@@ -15,7 +15,7 @@ from ensue.automata.relevance import Needed, needed
 from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.match import state as saved_state
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.match.driver import MatchDriver
 from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.operators.absence import AbsenceOperator, CorrelatedAbsenceOperator
@@ -63,7 +63,7 @@ class MatchOperator:
     """Predicates whose answers come with the events, and their bits there."""
     alphabet: Alphabet = field(init=False)
     encoder: Encoder = field(init=False)
-    evaluator: Evaluator = field(init=False)
+    evaluator: MatchDriver = field(init=False)
     keys: Keys | None = field(init=False)
     now: int = 0
     """The clock at the last event."""
@@ -89,7 +89,7 @@ class MatchOperator:
         table = Table(Determined(self.compiled, self.limits.states))
         self.encoder = Encoder(tuple(self.compiled.plan.columns), table.columns)
         self.keys = Keys(bound.partition) if bound.partition else None
-        self.evaluator = Evaluator(
+        self.evaluator = MatchDriver(
             table,
             window=-1 if bound.window is None else bound.window.size,
             within_keys=self._counts_within_keys,

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ensue.analysis.types import Type
 from ensue.automata.registers import Instance, Plan
-from ensue.kernels.count.weights import NONE, Weights, load_weights, save_weights
+from ensue.kernels.count.weights import NO_VALUE, Weights, load_weights, save_weights
 from ensue.kernels.layout import EMPTY
 from ensue.operators.aggregating import AggregatingOperator
 from ensue.operators.count import CountOperator
@@ -143,12 +143,12 @@ def _ranks(old: Adder, new: Adder) -> State:
 
 def _bounds(codes: np.ndarray, *, largest: bool) -> np.ndarray:
     """Write least integers, or largest ones by their complement, as doubles in their order."""
-    known = codes != NONE
+    known = codes != NO_VALUE
     values = np.where(known, ~codes if largest else codes, 0)
     if len(values) and max(int(values.max()), -int(values.min())) > _EXACT:
         raise UnsupportedError("integers beyond 2^53 beside doubles")
     sortable = to_sortable(values.astype(np.float64))
-    bounds: np.ndarray = np.where(known, ~sortable if largest else sortable, NONE)
+    bounds: np.ndarray = np.where(known, ~sortable if largest else sortable, NO_VALUE)
     return bounds
 
 

@@ -20,7 +20,17 @@ from ensue.analysis.conditions import Each
 from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
 from ensue.automata.registers import Interval
-from ensue.kernels.aggregate import CODES, COUNT, HARD, LOST, NONE, fold_real, fold_whole
+from ensue.kernels.aggregate import (
+    CODES,
+    COUNT,
+    HARD,
+    LOST,
+    NONE,
+    Groups,
+    ValueColumn,
+    fold_real,
+    fold_whole,
+)
 from ensue.kernels.memory import read_only
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
@@ -235,24 +245,24 @@ class AggregatedMatches:
         real = np.zeros(count, np.float64)
         code = CODES[column.function]
         found: np.ndarray = real
-        given, known = read_only(source.values), read_only(source.known)
-        offsets, rows = read_only(offsets), read_only(rows)
+        values = ValueColumn(read_only(source.values), read_only(source.known))
+        groups = Groups(read_only(offsets), read_only(rows))
         with np.errstate(all="ignore"):
             if source.values.dtype == np.float64:
-                fold_real(given, known, offsets, rows, code, real, state)
+                fold_real(values, groups, code, real, state)
                 found = real.astype(np.int64) if code == COUNT else real
             else:
                 whole = np.zeros(count, np.int64)
-                fold_whole(given, known, offsets, rows, code, whole, real, state)
+                fold_whole(values, groups, code, whole, real, state)
                 found = real if column.function == "avg" else whole
         valid = (state != NONE) & (state != LOST)
         lost = int(np.count_nonzero(state == LOST))
         for match in np.flatnonzero(state == HARD).tolist():
             own = rows[offsets[match] : offsets[match + 1]]
-            values = source.values[own]
+            listed = source.values[own]
             if len(source.known):
-                values = values[source.known[own]]
-            exact: Any = aggregate(column.function, values.tolist())
+                listed = listed[source.known[own]]
+            exact: Any = aggregate(column.function, listed.tolist())
             valid[match] = exact is not None
             lost += exact is None
             found[match] = 0.0 if exact is None else exact

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ensue.analysis.bound import Column, Totals
 from ensue.analysis.types import Type
 from ensue.kernels.count.driver import Terms
-from ensue.kernels.count.weights import NONE, Values, Weights
+from ensue.kernels.count.weights import NO_VALUE, Values, Weights
 from ensue.predicates.arrow_values import arrow_type, arrow_values
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.values import python_values
@@ -109,7 +109,7 @@ class Adder:
         length = batch.length
         whole = np.zeros((length, 1 + len(self.whole)), object if self.exact else np.int64)
         real = np.zeros((length, 1 + len(self.real)), np.float64)
-        least = np.full((length, len(self.least)), NONE, np.int64)
+        least = np.full((length, len(self.least)), NO_VALUE, np.int64)
         for number, term in enumerate(self.whole, 1):
             values, valid = _addends(batch, term)
             whole[:, number] = np.where(valid, values, 0)
@@ -123,7 +123,7 @@ class Adder:
                 codes, valid = _codes(batch, term)
             if term.kind == "max":
                 codes = ~codes
-            least[:, number] = np.where(valid, codes, NONE)
+            least[:, number] = np.where(valid, codes, NO_VALUE)
         return Values(whole, real, least)
 
     def _ranked(
@@ -200,7 +200,7 @@ class Adder:
         return whole, (turns == 0) & (size < _TRUSTED)
 
     def _bounds(self, number: int, codes: np.ndarray, kind: Type) -> pa.Array:
-        valid = codes != NONE
+        valid = codes != NO_VALUE
         term = self.least[number]
         if term.kind == "max":
             codes = ~codes
@@ -255,7 +255,7 @@ def _codes(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
     if vector.values.dtype == np.float64:
         return to_sortable(vector.values), vector.is_valid()
     codes = vector.values.astype(np.int64)
-    if len(codes) and (codes.max() == NONE or codes.min() == -NONE - 1):
+    if len(codes) and (codes.max() == NO_VALUE or codes.min() == -NO_VALUE - 1):
         raise UnsupportedError("numbers at the very end of 64 bits")
     return codes, vector.is_valid()
 

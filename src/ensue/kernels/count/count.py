@@ -3,7 +3,7 @@
 Every match is one run of the deterministic automaton, so an event is a sparse matrix between its
 states, with one more row for the runs that start there, and the product of the matrices of a
 window has in that row how many runs are in which state. The product slides along the stream
-without an inverse, on two stacks (notes on sliding windows call it so): `front` has, for every
+without an inverse, on two stacks (as sliding-window aggregation calls it): `front` has, for every
 start before a point in time called the flip, the runs since then up to the flip, and `rows` the
 product of everything after it; `forward` has the runs that started after the flip, and `back` the
 events since. When the last start of the front has left the window, the back is flipped and
@@ -29,10 +29,10 @@ from ensue.kernels.count.runs import (
     PARTIAL,
     TOTAL,
     Counted,
-    Nodes,
+    Input,
     Pairs,
-    Runs,
     Scratch,
+    State,
     clear,
     drop_nodes,
     drop_pairs,
@@ -54,11 +54,11 @@ from ensue.kernels.layout import (
     DONE,
     FULL,
     MISSING,
-    NOTHING,
+    NIL,
     STAY,
     UNKNOWN,
-    Array,
     Tables,
+    Window,
 )
 from ensue.kernels.minmax import larger
 
@@ -67,8 +67,8 @@ from ensue.kernels.minmax import larger
 def steps_of(tables: Tables, pairs: Pairs, head: int, symbol: int) -> tuple[int, int]:
     """Return how many steps a vector takes at a symbol (-1: none moves), and an unknown state."""
     steps = -1
-    missing = NOTHING
-    while head != NOTHING:
+    missing = NIL
+    while head != NIL:
         cell = tables.cells[pairs.state[head], symbol]
         if cell == UNKNOWN:
             missing = pairs.state[head]
@@ -84,8 +84,7 @@ def steps_of(tables: Tables, pairs: Pairs, head: int, symbol: int) -> tuple[int,
 def advance(
     tables: Tables,
     binds: Binds,
-    pairs: Pairs,
-    counters: Array,
+    state: State,
     head: int,
     more: int,
     symbol: int,
@@ -93,13 +92,15 @@ def advance(
     event: int,
     total: int,
 ) -> int:
-    """Let a vector read an event, and one more pair that stays what it is, unless it is NOTHING.
+    """Let a vector read an event, and one more pair that stays what it is, unless it is NIL.
 
     The runs that end are added to the pair `total`. Returns the new vector.
     """
-    moved = NOTHING
-    kept = NOTHING
-    while head != NOTHING:
+    pairs = state.pairs
+    counters = state.counters
+    moved = NIL
+    kept = NIL
+    while head != NIL:
         after = pairs.next[head]
         if tables.cells[pairs.state[head], symbol] == STAY:
             pairs.next[head] = kept
@@ -108,26 +109,26 @@ def advance(
             pairs.next[head] = moved
             moved = head
         head = after
-    if more != NOTHING:
+    if more != NIL:
         pairs.next[more] = moved
         moved = more
-    while moved != NOTHING:
+    while moved != NIL:
         cell = tables.cells[pairs.state[moved], symbol]
         first = tables.rows[cell] if cell >= 0 else 0
         last = tables.rows[cell + 1] if cell >= 0 else 0
         for step in range(first, last):
-            there = NOTHING
+            there = NIL
             target = tables.targets[step]
-            if target != NOTHING:
+            if target != NIL:
                 there = kept
-                while there != NOTHING and pairs.state[there] != target:
+                while there != NIL and pairs.state[there] != target:
                     there = pairs.next[there]
-                if there == NOTHING:
+                if there == NIL:
                     kept = take_pair(pairs, counters, target, kept)
                     there = kept
             for side in range(2):
                 to = there if side == 0 else total
-                if to != NOTHING and (side == 0 or tables.finals[step]):
+                if to != NIL and (side == 0 or tables.finals[step]):
                     add_step(pairs.weight, to, moved, binds, tables.labels[step], values, event)
         after = pairs.next[moved]
         if moved != more:
@@ -138,46 +139,48 @@ def advance(
 
 
 @helper
-def pop_front(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int, edge: int) -> None:
+def pop_front(state: State, key: int, edge: int) -> None:
     """Drop starts that the window has left behind, and with the last of them the rows."""
+    pairs = state.pairs
+    nodes = state.nodes
+    runs = state.runs
+    counters = state.counters
     node = runs.front[key]
-    if node == NOTHING or nodes.clock[node] >= edge:
+    if node == NIL or nodes.clock[node] >= edge:
         return
-    while node != NOTHING and nodes.clock[node] < edge:
+    while node != NIL and nodes.clock[node] < edge:
         after = nodes.next[node]
         drop_pairs(pairs, counters, nodes.vector[node])
         free_node(nodes, counters, node)
         node = after
     runs.front[key] = node
-    if node == NOTHING:
+    if node == NIL:
         drop_nodes(pairs, nodes, counters, runs.rows[key])
-        runs.rows[key] = NOTHING
+        runs.rows[key] = NIL
 
 
 @kernel
 def count_matches(
     tables: Tables,
     binds: Binds,
-    pairs: Pairs,
-    nodes: Nodes,
-    runs: Runs,
-    counters: Array,
+    state: State,
     scratch: Scratch,
     counted: Counted,
-    symbols: Array,
-    values: Values,
-    clocks: Array,
-    keys: Array,
-    first_position: int,
+    events: Input,
+    window: Window,
     begin: int,
-    window: int,
-    consume: int,
 ) -> tuple[int, int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, and two details).
 
     They are the state without a cell, or what there is no room for and how much is needed.
     """
-    keyed = keys.shape[0] > 0
+    pairs = state.pairs
+    nodes = state.nodes
+    runs = state.runs
+    counters = state.counters
+    symbols = events.symbols
+    clocks = events.clocks
+    keyed = events.keys.shape[0] > 0
     weight = pairs.weight
     pairs.state[ONE] = 0
     set_number(weight, ONE, 1)
@@ -185,28 +188,26 @@ def count_matches(
         symbol = symbols[event]
         if tables.inert[symbol]:
             continue
-        key = keys[event] if keyed else 0
+        key = events.keys[event] if keyed else 0
         if key < 0:
             continue
         opening = tables.cells[0, symbol]
         if opening == UNKNOWN:
             return MISSING, event, 0, 0
         if runs.epoch[key] != counters[EPOCH]:
-            clear(pairs, nodes, runs, counters, key)
+            clear(state, key)
             runs.epoch[key] = counters[EPOCH]
 
         # First what has left the window.
-        if window >= 0:
-            edge = clocks[event] - window
-            pop_front(pairs, nodes, runs, counters, key, edge)
-            stale = runs.back[key] != NOTHING and runs.oldest[key] < edge
-            if stale and runs.front[key] == NOTHING:
+        if window.length >= 0:
+            edge = clocks[event] - window.length
+            pop_front(state, key, edge)
+            stale = runs.back[key] != NIL and runs.oldest[key] < edge
+            if stale and runs.front[key] == NIL:
                 if runs.newest[key] < edge:
-                    clear(pairs, nodes, runs, counters, key)
+                    clear(state, key)
                 else:
-                    what, needed = flip(
-                        tables, binds, pairs, nodes, runs, counters, scratch, key, edge
-                    )
+                    what, needed = flip(tables, binds, state, scratch, key, edge)
                     if what >= 0:
                         return FULL, event, what, needed
 
@@ -217,12 +218,12 @@ def count_matches(
         moving = False
         row = runs.rows[key]
         while True:
-            head = nodes.vector[row] if row != NOTHING else runs.forward[key]
+            head = nodes.vector[row] if row != NIL else runs.forward[key]
             steps, missing = steps_of(tables, pairs, head, symbol)
-            if missing != NOTHING:
+            if missing != NIL:
                 return MISSING, event, missing, 0
             needed += larger(steps, 0)
-            if row == NOTHING:
+            if row == NIL:
                 moving = steps >= 0
                 break
             flipped = flipped or steps >= 0
@@ -240,52 +241,53 @@ def count_matches(
 
         # Then the moves: of the rows, at last of the runs since the flip.
         set_number(weight, TOTAL, 0)
-        row = runs.rows[key] if flipped else NOTHING
-        while row != NOTHING or opening >= 0 or moving:
-            older = row != NOTHING
+        row = runs.rows[key] if flipped else NIL
+        while row != NIL or opening >= 0 or moving:
+            older = row != NIL
             total = PARTIAL if older else TOTAL
             if older:
                 set_number(weight, PARTIAL, 0)
             head = nodes.vector[row] if older else runs.forward[key]
-            more = ONE if opening >= 0 and not older else NOTHING
-            head = advance(tables, binds, pairs, counters, head, more, symbol, values, event, total)
+            more = ONE if opening >= 0 and not older else NIL
+            head = advance(tables, binds, state, head, more, symbol, events.values, event, total)
             if not older:
                 runs.forward[key] = head
                 break
             nodes.vector[row] = head
             if weight.real[PARTIAL, 0] > 0.0:
                 pair = nodes.vector[runs.front[key]]
-                while pair != NOTHING:
+                while pair != NIL:
                     if pairs.state[pair] == nodes.number[row]:
                         add_product(weight, TOTAL, pair, PARTIAL)
                     pair = pairs.next[pair]
             row = nodes.next[row]
-        if window >= 0 and (opening >= 0 or moving):
+        if window.length >= 0 and (opening >= 0 or moving):
             if opening >= 0:
-                if runs.back[key] == NOTHING:
+                if runs.back[key] == NIL:
                     runs.oldest[key] = clocks[event]
                 runs.newest[key] = clocks[event]
             node = take_node(nodes, counters, symbol, clocks[event], runs.back[key])
             runs.back[key] = node
-            copy_row(nodes.values, node, values, event)
+            copy_row(nodes.values, node, events.values, event)
         if weight.real[TOTAL, 0] > 0.0:
             hit = counters[FOUND]
             counters[FOUND] = hit + 1
-            counted.end[hit] = first_position + event
+            counted.end[hit] = events.first_position + event
             counted.key[hit] = key
             copy_row(counted.weight, hit, weight, TOTAL)
-            if consume == CONSUME_ANY:
+            if window.consume == CONSUME_ANY:
                 counters[EPOCH] += 1
-            elif consume == CONSUME_PARTITION:
-                clear(pairs, nodes, runs, counters, key)
+            elif window.consume == CONSUME_PARTITION:
+                clear(state, key)
     return DONE, symbols.shape[0], 0, 0
 
 
 @kernel
-def expire(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, window: int, now: int) -> None:
+def expire(state: State, window: int, now: int) -> None:
     """Forget the keys whose last start has left the window or was consumed."""
+    runs = state.runs
     for key in range(runs.forward.shape[0]):
-        if runs.forward[key] != NOTHING or runs.front[key] != NOTHING:
+        if runs.forward[key] != NIL or runs.front[key] != NIL:
             late = window >= 0 and runs.newest[key] < now - window
-            if late or runs.epoch[key] != counters[EPOCH]:
-                clear(pairs, nodes, runs, counters, key)
+            if late or runs.epoch[key] != state.counters[EPOCH]:
+                clear(state, key)

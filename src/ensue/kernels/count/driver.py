@@ -1,4 +1,4 @@
-"""The counter: drives the counting kernel over a stream and keeps its arrays in shape."""
+"""The count driver: runs the counting kernel over a stream and keeps its arrays in shape."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from ensue.kernels.count.runs import (
     OWN_PAIRS,
     PAIRS,
     Counted,
+    Input,
     Nodes,
     Pairs,
     Runs,
     Scratch,
+    State,
     new_counted,
     new_nodes,
     new_pairs,
@@ -39,13 +41,18 @@ from ensue.kernels.count.weights import (
     new_weights,
     uncompiled,
 )
-from ensue.kernels.layout import CONSUME, FULL, MISSING, MOST_BYTES, NOTHING, Tables
-from ensue.kernels.memory import read_only
+from ensue.kernels.layout import CONSUME, FULL, MISSING, MOST_BYTES, NIL, Tables, Window
+from ensue.kernels.memory import doubled, read_only
 from ensue.kernels.tables import Table
 from ensue.messages import Message, Option
 
-_AT_ONCE = 1 << 14
+_HITS_AT_ONCE = 1 << 14
 """So many hits are handed out together."""
+
+_FIRST_SIZE = 1 << 10
+"""So many pairs and nodes there is room for in the beginning."""
+
+_FIRST_WEIGHTS = 64
 
 
 class Terms(NamedTuple):
@@ -60,12 +67,12 @@ class Terms(NamedTuple):
         return Values(
             np.zeros((events, len(self.whole)), object if exact else np.int64),
             np.zeros((events, len(self.real)), np.float64),
-            np.full((events, len(self.least)), weights.NONE, np.int64),
+            np.full((events, len(self.least)), weights.NO_VALUE, np.int64),
         )
 
 
 @dataclass(slots=True)
-class Counter:
+class CountDriver:
     """The state of a counting query on one stream."""
 
     table: Table
@@ -87,14 +94,14 @@ class Counter:
     def __post_init__(self) -> None:
         like = self.terms.nothing(0)
         self._kernels = uncompiled(weights, runs, flip, count) if self.exact else count
-        self.pairs = new_pairs(1 << 10, like, exact=self.exact)
-        self.nodes = new_nodes(1 << 10, like, exact=self.exact)
+        self.pairs = new_pairs(_FIRST_SIZE, like, exact=self.exact)
+        self.nodes = new_nodes(_FIRST_SIZE, like, exact=self.exact)
         self.runs = new_runs(1)
-        self.counted = new_counted(_AT_ONCE, like, exact=self.exact)
+        self.counted = new_counted(_HITS_AT_ONCE, like, exact=self.exact)
         self.counters = np.zeros(COUNTERS, np.int64)
         self.counters[PAIRS] = OWN_PAIRS
-        self.counters[[FREE_PAIR, FREE_NODE]] = NOTHING
-        self._scratch = new_weights(64, like, exact=self.exact)
+        self.counters[[FREE_PAIR, FREE_NODE]] = NIL
+        self._scratch = new_weights(_FIRST_WEIGHTS, like, exact=self.exact)
 
     def push(
         self,
@@ -105,7 +112,7 @@ class Counter:
         alphabet: list[int],
         values: Values,
     ) -> Iterator[Counted]:
-        """Read events and hand out how many matches they complete.
+        """Read a batch of events and hand out how many matches they complete.
 
         Where a budget runs out, everything before the event that was one too many is handed out
         before the BudgetError, and the state is that before this event (see `reached`).
@@ -120,29 +127,20 @@ class Counter:
         """
         self._grow_keys(int(keys.max()) + 1 if len(keys) else 1)
         tables, binds, scratch = self._arrays(alphabet)
-        symbols, clocks, keys = read_only(symbols), read_only(clocks), read_only(keys)
-        values = Values(*map(read_only, values))
+        events = Input(
+            read_only(symbols),
+            read_only(clocks),
+            read_only(keys),
+            Values(*map(read_only, values)),
+            first_position,
+        )
+        window = Window(self.window, CONSUME[self.consume])
         at = self.reached = 0
         # Counts are kept modulo 2^64 on purpose.
         with np.errstate(over="ignore", invalid="ignore"):
             while at < len(symbols):
                 reason, at, what, needed = self._kernels.count_matches(
-                    tables,
-                    binds,
-                    self.pairs,
-                    self.nodes,
-                    self.runs,
-                    self.counters,
-                    scratch,
-                    self.counted,
-                    symbols,
-                    values,
-                    clocks,
-                    keys,
-                    first_position,
-                    at,
-                    self.window,
-                    CONSUME[self.consume],
+                    tables, binds, self._state, scratch, self.counted, events, window, at
                 )
                 self.reached = at
                 if reason == MISSING:
@@ -160,6 +158,10 @@ class Counter:
                     scratch = scratch._replace(weight=self._scratch)
         if self.counters[FOUND]:
             yield self._harvest()
+
+    @property
+    def _state(self) -> State:
+        return State(self.pairs, self.nodes, self.runs, self.counters)
 
     def _arrays(self, alphabet: list[int]) -> tuple[Tables, Binds, Scratch]:
         tables = self.table.arrays(len(alphabet))
@@ -230,7 +232,7 @@ class Counter:
 
     def expire(self, now: int) -> None:
         """Forget the keys of which no run is inside the window any more."""
-        self._kernels.expire(self.pairs, self.nodes, self.runs, self.counters, self.window, now)
+        self._kernels.expire(self._state, self.window, now)
 
     def remap(self, term: int, ranks: np.ndarray) -> None:
         """Replace the least values of a term, which are ranks, by new ones."""
@@ -252,20 +254,13 @@ class Counter:
 
     def live_keys(self) -> np.ndarray:
         """Return the keys that have runs."""
-        return np.flatnonzero((self.runs.forward != NOTHING) | (self.runs.front != NOTHING))
+        return np.flatnonzero((self.runs.forward != NIL) | (self.runs.front != NIL))
 
 
 def _remap(least: np.ndarray, ranks: np.ndarray) -> None:
     """Replace ranks, or with max their complements, in place."""
-    known = least != weights.NONE
+    known = least != weights.NO_VALUE
     least[known] = ranks[np.where(least[known] < 0, ~least[known], least[known])]
-
-
-def doubled(now: int, wanted: int) -> int:
-    """Double a size until it is as large as wanted."""
-    while now < wanted:
-        now *= 2
-    return now
 
 
 def copy_into(old: Any, new: Any) -> None:

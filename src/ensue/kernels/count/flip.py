@@ -12,10 +12,8 @@ from ensue.kernels.count.runs import (
     NEED_SCRATCH,
     NODES,
     PAIRS,
-    Nodes,
-    Pairs,
-    Runs,
     Scratch,
+    State,
     drop_nodes,
     drop_pairs,
     free_node,
@@ -23,7 +21,7 @@ from ensue.kernels.count.runs import (
     take_pair,
 )
 from ensue.kernels.count.weights import Binds, add_step, copy_row, set_number
-from ensue.kernels.layout import NOTHING, STAY, Array, Tables
+from ensue.kernels.layout import NIL, STAY, Tables
 
 
 @helper
@@ -42,7 +40,7 @@ def reach(tables: Tables, scratch: Scratch) -> int:
                 continue
             for step in range(tables.rows[cell], tables.rows[cell + 1]):
                 target = tables.targets[step]
-                if target != NOTHING and scratch.local[target] == NOTHING:
+                if target != NIL and scratch.local[target] == NIL:
                     scratch.local[target] = reached
                     scratch.states[reached] = target
                     reached += 1
@@ -51,15 +49,7 @@ def reach(tables: Tables, scratch: Scratch) -> int:
 
 @subroutine
 def flip(
-    tables: Tables,
-    binds: Binds,
-    pairs: Pairs,
-    nodes: Nodes,
-    runs: Runs,
-    counters: Array,
-    scratch: Scratch,
-    key: int,
-    edge: int,
+    tables: Tables, binds: Binds, state: State, scratch: Scratch, key: int, edge: int
 ) -> tuple[int, int]:
     """Flip the back of a key to be its front; return what there is no room for, or (-1, 0).
 
@@ -67,20 +57,24 @@ def flip(
     state that matters, with the runs from there to the flip, and room for a second one; the row of
     the start has the runs from all starts so far. Columns are the states that runs are in now.
     """
-    for state in range(scratch.local.shape[0]):
-        scratch.local[state] = NOTHING
+    pairs = state.pairs
+    nodes = state.nodes
+    runs = state.runs
+    counters = state.counters
+    for number in range(scratch.local.shape[0]):
+        scratch.local[number] = NIL
     for symbol in range(scratch.symbols.shape[0]):
         scratch.symbols[symbol] = False
     starts = 0
     node = runs.back[key]
-    while node != NOTHING:
+    while node != NIL:
         scratch.symbols[nodes.number[node]] = True
         starts += tables.cells[0, nodes.number[node]] >= 0
         node = nodes.next[node]
     reached = reach(tables, scratch)
     width = 0
     pair = runs.forward[key]
-    while pair != NOTHING:
+    while pair != NIL:
         width += 1
         pair = pairs.next[pair]
     if 2 * reached * width > scratch.weight.whole.shape[0]:
@@ -97,13 +91,13 @@ def flip(
         scratch.place[i] = 2 * i * width
     column = 0
     pair = runs.forward[key]
-    while pair != NOTHING:
+    while pair != NIL:
         set_number(room, scratch.place[scratch.local[pairs.state[pair]]] + column, 1)
         column += 1
         pair = pairs.next[pair]
-    front = NOTHING
+    front = NIL
     node = runs.back[key]
-    while node != NOTHING and nodes.clock[node] >= edge:
+    while node != NIL and nodes.clock[node] >= edge:
         symbol = nodes.number[node]
         for i in range(reached):
             cell = tables.cells[scratch.states[i], symbol]
@@ -118,7 +112,7 @@ def flip(
             first = tables.rows[cell] if cell >= 0 else 0
             last = tables.rows[cell + 1] if cell >= 0 else 0
             for step in range(first, last):
-                if tables.targets[step] == NOTHING:
+                if tables.targets[step] == NIL:
                     continue
                 row = scratch.place[scratch.local[tables.targets[step]]]
                 for j in range(width):
@@ -137,7 +131,7 @@ def flip(
             front = node
             column = 0
             pair = runs.forward[key]
-            while pair != NOTHING:
+            while pair != NIL:
                 if room.real[column, 0] > 0.0:
                     own = take_pair(pairs, counters, pairs.state[pair], nodes.vector[front])
                     copy_row(pairs.weight, own, room, column)
@@ -148,16 +142,16 @@ def flip(
 
     # From now on the front ends here: the product of what comes is the identity.
     drop_nodes(pairs, nodes, counters, node)
-    runs.back[key] = NOTHING
+    runs.back[key] = NIL
     runs.front[key] = front
-    rows = NOTHING
+    rows = NIL
     pair = runs.forward[key]
-    while pair != NOTHING:
+    while pair != NIL:
         rows = take_node(nodes, counters, pairs.state[pair], 0, rows)
-        nodes.vector[rows] = take_pair(pairs, counters, pairs.state[pair], NOTHING)
+        nodes.vector[rows] = take_pair(pairs, counters, pairs.state[pair], NIL)
         set_number(pairs.weight, nodes.vector[rows], 1)
         pair = pairs.next[pair]
     runs.rows[key] = rows
     drop_pairs(pairs, counters, runs.forward[key])
-    runs.forward[key] = NOTHING
+    runs.forward[key] = NIL
     return -1, 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from ensue.kernels.compile.jit import helper, subroutine
 from ensue.kernels.count.weights import Values, Weights, new_weights, set_number
-from ensue.kernels.layout import NOTHING, Array
+from ensue.kernels.layout import NIL, Array, Bool, Int32, Int64
 
 PAIRS, FREE_PAIR, NODES, FREE_NODE, FOUND, EPOCH, COUNTERS = range(7)
 """How many pairs, nodes and hits there are, the first free ones, and how often all was consumed."""
@@ -28,19 +28,19 @@ TOTAL, PARTIAL, ONE, OWN_PAIRS = range(4)
 class Pairs(NamedTuple):
     """Entries of sparse vectors: a state, the weight of the runs in it, the next entry."""
 
-    state: np.ndarray
-    next: np.ndarray
+    state: Int32
+    next: Int32
     weight: Weights
 
 
 class Nodes(NamedTuple):
     """Entries of the lists `front`, `rows` and `back` of a key."""
 
-    number: np.ndarray
+    number: Int32
     """The symbol of an event; the state of a row at the flip."""
-    clock: np.ndarray
-    next: np.ndarray
-    vector: np.ndarray
+    clock: Int64
+    next: Int32
+    vector: Int32
     """The pairs of a start or of a row."""
     values: Values
     """What an event of the back adds to the terms."""
@@ -49,35 +49,56 @@ class Nodes(NamedTuple):
 class Runs(NamedTuple):
     """The runs of every key."""
 
-    forward: np.ndarray
-    rows: np.ndarray
-    front: np.ndarray
-    back: np.ndarray
-    oldest: np.ndarray
+    forward: Int32
+    rows: Int32
+    front: Int32
+    back: Int32
+    oldest: Int64
     """The clock of the first start of the back."""
-    newest: np.ndarray
+    newest: Int64
     """The clock of the last start of all."""
-    epoch: np.ndarray
+    epoch: Int64
     """Whether all was consumed since: counted as in the counters."""
+
+
+class State(NamedTuple):
+    """What the kernel changes while it reads events."""
+
+    pairs: Pairs
+    nodes: Nodes
+    runs: Runs
+    counters: Int64
+
+
+class Input(NamedTuple):
+    """A batch of events as the counting kernel reads it."""
+
+    symbols: Int32
+    clocks: Int64
+    keys: Int32
+    """The partition of each event, -1 for none; empty where there are no partitions."""
+    values: Values
+    """What each event adds to the terms."""
+    first_position: int
 
 
 class Counted(NamedTuple):
     """Events that completed matches, and the weight of all of those."""
 
-    end: np.ndarray
-    key: np.ndarray
+    end: Int64
+    key: Int32
     weight: Weights
 
 
 class Scratch(NamedTuple):
-    """Room to work in."""
+    """What the flip needs to work in."""
 
-    local: np.ndarray
-    """[state]: its number among those that matter while the back is flipped, or NOTHING."""
-    states: np.ndarray
-    place: np.ndarray
+    local: Int32
+    """[state]: its number among those that matter while the back is flipped, or NIL."""
+    states: Int32
+    place: Int64
     """Where the row of each of those begins."""
-    symbols: np.ndarray
+    symbols: Bool
     """[symbol]: whether it is among those of the back."""
     weight: Weights
 
@@ -102,13 +123,13 @@ def new_nodes(count: int, like: Values, *, exact: bool) -> Nodes:
 
 def new_runs(keys: int) -> Runs:
     """Allocate the runs of some keys."""
-    lists = (np.full(keys, NOTHING, np.int32) for _ in range(4))
+    lists = (np.full(keys, NIL, np.int32) for _ in range(4))
     clocks = (np.zeros(keys, np.int64) for _ in range(3))
     return Runs(*lists, *clocks)
 
 
 def new_counted(count: int, like: Values, *, exact: bool) -> Counted:
-    """Allocate room for hits."""
+    """Allocate hits."""
     return Counted(
         np.zeros(count, np.int64), np.zeros(count, np.int32), new_weights(count, like, exact=exact)
     )
@@ -118,7 +139,7 @@ def new_counted(count: int, like: Values, *, exact: bool) -> Counted:
 def take_pair(pairs: Pairs, counters: Array, state: int, after: int) -> int:
     """Return a new pair without runs."""
     pair: int = counters[FREE_PAIR]
-    if pair != NOTHING:
+    if pair != NIL:
         counters[FREE_PAIR] = pairs.next[pair]
     else:
         pair = counters[PAIRS]
@@ -133,7 +154,7 @@ def take_pair(pairs: Pairs, counters: Array, state: int, after: int) -> int:
 def take_node(nodes: Nodes, counters: Array, number: int, clock: int, after: int) -> int:
     """Return a new node."""
     node: int = counters[FREE_NODE]
-    if node != NOTHING:
+    if node != NIL:
         counters[FREE_NODE] = nodes.next[node]
     else:
         node = counters[NODES]
@@ -141,7 +162,7 @@ def take_node(nodes: Nodes, counters: Array, number: int, clock: int, after: int
     nodes.number[node] = number
     nodes.clock[node] = clock
     nodes.next[node] = after
-    nodes.vector[node] = NOTHING
+    nodes.vector[node] = NIL
     return node
 
 
@@ -155,7 +176,7 @@ def free_node(nodes: Nodes, counters: Array, node: int) -> None:
 @helper
 def drop_pairs(pairs: Pairs, counters: Array, head: int) -> None:
     """Give back all pairs of a vector."""
-    while head != NOTHING:
+    while head != NIL:
         after = pairs.next[head]
         pairs.next[head] = counters[FREE_PAIR]
         counters[FREE_PAIR] = head
@@ -165,7 +186,7 @@ def drop_pairs(pairs: Pairs, counters: Array, head: int) -> None:
 @subroutine
 def drop_nodes(pairs: Pairs, nodes: Nodes, counters: Array, head: int) -> None:
     """Give back all nodes of a list, and their vectors."""
-    while head != NOTHING:
+    while head != NIL:
         after = nodes.next[head]
         drop_pairs(pairs, counters, nodes.vector[head])
         free_node(nodes, counters, head)
@@ -173,13 +194,17 @@ def drop_nodes(pairs: Pairs, nodes: Nodes, counters: Array, head: int) -> None:
 
 
 @subroutine
-def clear(pairs: Pairs, nodes: Nodes, runs: Runs, counters: Array, key: int) -> None:
+def clear(state: State, key: int) -> None:
     """Forget all runs of a key."""
+    pairs = state.pairs
+    nodes = state.nodes
+    runs = state.runs
+    counters = state.counters
     drop_pairs(pairs, counters, runs.forward[key])
-    runs.forward[key] = NOTHING
+    runs.forward[key] = NIL
     drop_nodes(pairs, nodes, counters, runs.rows[key])
-    runs.rows[key] = NOTHING
+    runs.rows[key] = NIL
     drop_nodes(pairs, nodes, counters, runs.front[key])
-    runs.front[key] = NOTHING
+    runs.front[key] = NIL
     drop_nodes(pairs, nodes, counters, runs.back[key])
-    runs.back[key] = NOTHING
+    runs.back[key] = NIL

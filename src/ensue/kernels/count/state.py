@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ensue.automata.determine import START
-from ensue.kernels.count.driver import Counter, copy_into, doubled
+from ensue.kernels.count.driver import CountDriver, copy_into
 from ensue.kernels.count.runs import (
     COUNTERS,
     FREE_NODE,
@@ -27,10 +27,11 @@ from ensue.kernels.count.runs import (
     new_pairs,
 )
 from ensue.kernels.count.weights import Values, Weights, load_weights, save_weights
-from ensue.kernels.layout import NOTHING
+from ensue.kernels.layout import NIL
+from ensue.kernels.memory import doubled
 
 
-def save(counter: Counter) -> dict[str, Any]:
+def save(counter: CountDriver) -> dict[str, Any]:
     """Write down the runs; states are named by their contents."""
     pairs, nodes = int(counter.counters[PAIRS]), int(counter.counters[NODES])
     known = counter.nodes
@@ -49,7 +50,7 @@ def save(counter: Counter) -> dict[str, Any]:
     }
 
 
-def load(counter: Counter, saved: Mapping[str, Any], alphabet: list[int]) -> None:
+def load(counter: CountDriver, saved: Mapping[str, Any], alphabet: list[int]) -> None:
     """Put a fresh counter into the state that was saved; ValueError where it cannot be one."""
     numbers = [0, *(counter.table.determined.recall(each) for each in saved["states"])]
     states = np.array(numbers, np.int32)
@@ -77,12 +78,12 @@ def load(counter: Counter, saved: Mapping[str, Any], alphabet: list[int]) -> Non
     _recall_cells(counter, alphabet)
 
 
-def _recall_cells(counter: Counter, alphabet: list[int]) -> None:
+def _recall_cells(counter: CountDriver, alphabet: list[int]) -> None:
     """Work out again the cells that the events of the back were read by."""
     after: dict[tuple[frozenset[int], int], frozenset[int]] = {}
-    for head in counter.runs.back[counter.runs.back != NOTHING].tolist():
+    for head in counter.runs.back[counter.runs.back != NIL].tolist():
         symbols: list[int] = []
-        while head != NOTHING:
+        while head != NIL:
             symbols.append(int(counter.nodes.number[head]))
             head = int(counter.nodes.next[head])
         active: frozenset[int] = frozenset()
@@ -93,18 +94,18 @@ def _recall_cells(counter: Counter, alphabet: list[int]) -> None:
 
 
 def _step(
-    counter: Counter, active: frozenset[int], symbol: int, alphabet: list[int]
+    counter: CountDriver, active: frozenset[int], symbol: int, alphabet: list[int]
 ) -> frozenset[int]:
     found: set[int] = set()
     for state in (START, *active):
         counter.table.fill(state, symbol, alphabet)
         steps = counter.table.determined.step(state, alphabet[symbol])
-        found.update(step.state for step in steps if step.state != NOTHING)
+        found.update(step.state for step in steps if step.state != NIL)
     return frozenset(found)
 
 
 def _check(
-    counter: Counter,
+    counter: CountDriver,
     pairs: Pairs,
     nodes: Nodes,
     runs: Runs,
@@ -128,11 +129,11 @@ def _check(
         and (counters[PAIRS], counters[NODES]) == (count, many)
         and _within(pairs.state, 0, states)
         and _within(nodes.number, 0, max(states, symbols))
-        and all(_within(each, NOTHING, count) for each in (pairs.next, nodes.vector))
-        and all(_within(each, NOTHING, many) for each in (nodes.next, *runs[1:4]))
-        and _within(runs.forward, NOTHING, count)
-        and _within(counters[[FREE_PAIR]], NOTHING, count)
-        and _within(counters[[FREE_NODE]], NOTHING, many)
+        and all(_within(each, NIL, count) for each in (pairs.next, nodes.vector))
+        and all(_within(each, NIL, many) for each in (nodes.next, *runs[1:4]))
+        and _within(runs.forward, NIL, count)
+        and _within(counters[[FREE_PAIR]], NIL, count)
+        and _within(counters[[FREE_NODE]], NIL, many)
         and _within(nodes.number[_members(runs.rows, nodes.next)], 0, states)
         and _within(nodes.number[_members(runs.back, nodes.next)], 0, symbols)
     ):
@@ -149,11 +150,11 @@ def _within(numbers: np.ndarray, low: int, end: int) -> bool:
 
 def _members(heads: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return all nodes of some lists."""
-    layer = heads[heads != NOTHING]
+    layer = heads[heads != NIL]
     found = [layer]
     for _ in range(len(after)):
         layer = after[layer]
-        layer = layer[layer != NOTHING]
+        layer = layer[layer != NIL]
         if not len(layer):
             break
         found.append(layer)

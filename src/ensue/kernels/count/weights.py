@@ -18,20 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.kernels.compile.jit import helper
+from ensue.kernels.layout import Bool, Float64, Int64
 from ensue.kernels.minmax import smaller
 
-NONE = 2**63 - 1
+NO_VALUE = 2**63 - 1
 """The least of no values."""
 
 
 class Weights(NamedTuple):
     """Weights of many sets of runs."""
 
-    whole: np.ndarray
+    whole: Int64
     """[set, term]: how many runs there are, then sums of whole numbers."""
-    real: np.ndarray
+    real: Float64
     """[set, term]: the same number as a double, then sums of doubles."""
-    least: np.ndarray
+    least: Int64
     """[set, term]: least values."""
 
 
@@ -41,17 +42,17 @@ class Values(NamedTuple):
     The first column of `whole` and of `real`, where weights have the number of runs, is not used.
     """
 
-    whole: np.ndarray
-    real: np.ndarray
-    least: np.ndarray
+    whole: Int64
+    real: Float64
+    least: Int64
 
 
 class Binds(NamedTuple):
     """[label, term]: whether an event with this label is bound to the variable of a term."""
 
-    whole: np.ndarray
-    real: np.ndarray
-    least: np.ndarray
+    whole: Bool
+    real: Bool
+    least: Bool
 
 
 def binds_of(labels: Sequence[int], terms: Iterable[Sequence[int]]) -> Binds:
@@ -71,7 +72,7 @@ def new_weights(count: int, like: Values, *, exact: bool) -> Weights:
     return Weights(
         np.zeros((count, like.whole.shape[1]), object if exact else np.int64),
         np.zeros((count, like.real.shape[1]), np.float64),
-        np.full((count, like.least.shape[1]), NONE, np.int64),
+        np.full((count, like.least.shape[1]), NO_VALUE, np.int64),
     )
 
 
@@ -104,7 +105,7 @@ def set_number(weights: Weights, at: int, number: int) -> None:
     for term in range(1, weights.real.shape[1]):
         weights.real[at, term] = 0.0
     for term in range(weights.least.shape[1]):
-        weights.least[at, term] = NONE
+        weights.least[at, term] = NO_VALUE
 
 
 @helper

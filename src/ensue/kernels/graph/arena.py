@@ -15,8 +15,8 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.kernels.graph.compact import Marked, cut, mark_below
 from ensue.kernels.graph.segment import Segment
-from ensue.kernels.layout import NODES, STARTS, Graph, Hits, new_graph
-from ensue.kernels.tables import room
+from ensue.kernels.layout import NODES, STARTS, Graph, Hits, Roots, new_graph
+from ensue.kernels.memory import doubled
 from ensue.messages import Message, Option
 
 _GUESSES = 7
@@ -69,7 +69,7 @@ class Arena:
         if self._guesses and many and self._is_worth_lending(count * self._need):
             self._guesses -= 1
             return self._lend(hits, limit)
-        marked = self._mark(hits.root, hits.edge, hits.floor)
+        marked = self._mark(hits.roots)
         self._need, self._guesses = marked.nodes / count, 0
         if self._is_worth_lending(marked.nodes):
             self._guesses = _GUESSES
@@ -85,16 +85,16 @@ class Arena:
         self.lent = True
         return Segment(self._used(), hits, limit, lent=True)
 
-    def compact(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> np.ndarray:
+    def compact(self, roots: Roots) -> np.ndarray:
         """Keep only what lies below some roots; return where these are then."""
-        marked = self._mark(roots, edges, floors)
+        marked = self._mark(roots)
         into = self._successor(marked) if self.lent else self.graph
         kept = marked.gathered(self.graph, into)
         self.counters[NODES] = len(kept.label)
         self.counters[STARTS] = len(kept.start_clock)
         if self.lent:
             self._move(into)
-        return marked.place_of(roots)
+        return marked.place_of(roots.node)
 
     def _successor(self, marked: Marked) -> Graph:
         """Allocate the arrays that follow on lent ones.
@@ -102,7 +102,7 @@ class Arena:
         What is alive stands in both, so the larger they are the less is kept twice.
         """
         nodes, starts = len(self.graph.label), len(self.graph.start_clock)
-        larger = room(nodes, 4 * marked.nodes), room(starts, 4 * marked.starts)
+        larger = doubled(nodes, 4 * marked.nodes), doubled(starts, 4 * marked.starts)
         if _size(*larger) <= self.most_bytes:
             nodes, starts = larger
         return new_graph(nodes, starts)
@@ -111,8 +111,8 @@ class Arena:
         self.graph = to
         self.lent = False
 
-    def _mark(self, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray) -> Marked:
-        return mark_below(self._used(), roots, edges, floors, within_keys=self.within_keys)
+    def _mark(self, roots: Roots) -> Marked:
+        return mark_below(self._used(), roots, within_keys=self.within_keys)
 
     def _used(self) -> Graph:
         return cut(self.graph, int(self.counters[NODES]), int(self.counters[STARTS]))

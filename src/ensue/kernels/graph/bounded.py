@@ -1,4 +1,4 @@
-"""Enumeration that turns away from paths on which a running total cannot stay within its bounds.
+"""Bounds on running totals: where enumeration need not go, because no path below stays within them.
 
 A walk goes from the end of a match to its start and keeps, for each total, what the events on its
 path have contributed. What the paths below a node can still contribute at least and at most is
@@ -8,7 +8,7 @@ all events since the edge contribute together. What is listed is checked exactly
 
 A total may begin anew at some nodes, because it is one of a scope inside the match: walking back,
 a scope is entered at its last event. Before that there is no total, which is written as NaN, so
-that no comparison turns the walk away.
+that no comparison turns the walk away. The walk itself is that of enumerate.py.
 """
 
 from __future__ import annotations
@@ -18,32 +18,36 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel
-from ensue.kernels.graph.enumerate import ALIKE, DEPTH, HIT, LISTED, Found, Walk
-from ensue.kernels.layout import UNION, Array, Graph
-
-_LOW = 0xFFFFFFFF
+from ensue.kernels.layout import UNION, Array, Bool, Float64, Graph
 
 
 class Bounds(NamedTuple):
     """Totals of a graph's paths, and the bounds they must stay within."""
 
-    greatest: np.ndarray
+    greatest: Bool
     """[total]: whether it is the greatest of the contributions, not their sum."""
-    begin: np.ndarray
+    begin: Float64
     """[total]: what a walk begins with; NaN: there is no total yet."""
-    low: np.ndarray
-    high: np.ndarray
-    value: np.ndarray
+    low: Float64
+    high: Float64
+    value: Float64
     """[node, total]: what the event of an output node contributes."""
-    opens: np.ndarray
+    opens: Bool
     """[node, total]: whether the total begins anew there, with this event."""
-    least: np.ndarray
-    most: np.ndarray
+    least: Float64
+    most: Float64
     """[node, total]: what the paths below contribute at least, and at most."""
-    reach: np.ndarray
+    reach: Float64
     """[node, total]: what all events up to the last one below contribute together."""
-    base: np.ndarray
+    base: Float64
     """[hit, total]: what those before the window contribute."""
+
+
+def no_bounds() -> Bounds:
+    """Return the bounds of no total at all."""
+    none = np.zeros(0)
+    rows, marks = np.zeros((0, 0)), np.zeros((0, 0), bool)
+    return Bounds(np.zeros(0, bool), none, none, none, rows, marks, rows, rows, rows, rows)
 
 
 @helper
@@ -106,101 +110,12 @@ def copy_totals(held: Array, to: int, row: int) -> None:
         held[to, total] = held[row, total]
 
 
-@kernel
-def list_within(
-    packed: Array,
-    roots: Array,
-    edges: Array,
-    floors: Array,
-    limit: int,
-    walk: Walk,
-    found: Found,
-    bounds: Bounds,
-    held: Array,
-) -> int:
-    """List matches as `list_matches` does, but only where totals may stay within their bounds.
-
-    held[i] has the totals of the path above the i-th node of the stack; its last row is scratch.
-    """
-    totals = bounds.low.shape[0]
-    now = held.shape[0] - 1
-    count = 0
-    filled = 0
-    found.offset[0] = 0
-    hit = walk.cursor[HIT]
-    depth = walk.cursor[DEPTH]
-    listed = walk.cursor[LISTED]
-    full = False
-    enough = found.position.shape[0] // 2
-    while hit < roots.shape[0]:
-        if depth == 0 and listed == 0:
-            walk.node[0] = roots[hit]
-            walk.length[0] = 0
-            for total in range(totals):
-                held[0, total] = bounds.begin[total]
-            depth = 1
-        edge = edges[hit]
-        floor = floors[hit]
-        while depth > 0:
-            if count == found.start.shape[0] or filled > enough:
-                full = True
-                break
-            depth -= 1
-            node = walk.node[depth]
-            length = walk.length[depth]
-            copy_totals(held, now, depth)
-            word = packed[node, 0]
-            label = word >> 32
-            good = may_end_well(bounds, hit, held, now, node)
-            while good and label != 0:
-                if label == UNION:
-                    right = packed[node, 1]
-                    other = right & _LOW
-                    if (
-                        right >> 32 >= floor
-                        and packed[node, 2] >= edge
-                        and may_end_well(bounds, hit, held, now, other)
-                    ):
-                        walk.node[depth] = other
-                        walk.length[depth] = length
-                        copy_totals(held, depth, now)
-                        depth += 1
-                else:
-                    walk.path_position[length] = packed[node, 3]
-                    walk.path_label[length] = label
-                    length += 1
-                    for total in range(totals):
-                        value = bounds.value[node, total]
-                        if bounds.opens[node, total]:
-                            held[now, total] = value
-                        else:
-                            held[now, total] = joined(
-                                bounds.greatest[total], held[now, total], value
-                            )
-                node = word & _LOW
-                word = packed[node, 0]
-                label = word >> 32
-                good = may_end_well(bounds, hit, held, now, node)
-            if not good:
-                continue
-            found.start[count] = packed[node, 3]
-            found.hit[count] = hit
-            for i in range(length):
-                found.position[filled + i] = walk.path_position[length - 1 - i]
-                found.label[filled + i] = walk.path_label[length - 1 - i]
-            filled += length
-            count += 1
-            found.offset[count] = filled
-            listed += 1
-            if listed == limit:
-                depth = 0
-        if full:
-            break
-        hit += 1
-        depth = 0
-        listed = 0
-    walk.cursor[HIT] = hit
-    walk.cursor[DEPTH] = depth
-    walk.cursor[LISTED] = listed
-    walk.cursor[ALIKE] = False
-    return count
+@helper
+def add_event(bounds: Bounds, held: Array, row: int, node: int) -> None:
+    """Add what the event of an output node contributes to the totals of a path."""
+    for total in range(held.shape[1]):
+        value = bounds.value[node, total]
+        if bounds.opens[node, total]:
+            held[row, total] = value
+        else:
+            held[row, total] = joined(bounds.greatest[total], held[row, total], value)

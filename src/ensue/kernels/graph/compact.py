@@ -17,43 +17,44 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.kernels.compile.jit import kernel
-from ensue.kernels.layout import NOTHING, UNION, Array, Graph, Hits
+from ensue.kernels.layout import NIL, UNION, Array, Graph, Hits, Int32, Int64, Roots
 from ensue.kernels.minmax import larger, smaller
 
 
+class Marks(NamedTuple):
+    """What marking writes down; all of it is 0 before."""
+
+    places: Int32
+    """[node]: one more than the first start needed below it."""
+    node_edges: Int64
+    """[node]: the same for edges; empty where starts are in the order of their clocks."""
+    new_starts: Int32
+    """[start], and one more: its new number."""
+
+
 @kernel
-def mark(
-    graph: Graph,
-    roots: Array,
-    edges: Array,
-    floors: Array,
-    by_edge: bool,
-    places: Array,
-    node_edges: Array,
-    new_starts: Array,
-) -> tuple[int, int, int]:
+def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int]:
     """Mark what lies below the roots; return how many nodes and starts, and the first node.
 
-    Args:
-        edges: for each root the least clock of a start that it needs; they do not decrease.
-        floors: for each root the first start that was not consumed.
-        by_edge: starts are not in the order of their clocks, which are numbers within keys.
-        places: for each node 0, and in the end one more than the first start needed below it.
-        node_edges: the same for edges, where they matter.
-        new_starts: for each start, and one more, 0, and in the end its new number.
+    The edges of the roots do not decrease, unless clocks are numbers within keys.
     """
+    places = marks.places
+    node_edges = marks.node_edges
+    new_starts = marks.new_starts
+    edges = roots.edge
+    by_edge = node_edges.shape[0] > 0
     passed = 0
     pending = 0
     node = 0
-    for i in range(roots.shape[0]):
-        root = roots[i]
+    for i in range(edges.shape[0]):
+        root = roots.node[i]
         if by_edge:
             unknown = places[root] == 0
             node_edges[root] = edges[i] if unknown else smaller(node_edges[root], edges[i])
         else:
             while passed < new_starts.shape[0] - 1 and graph.start_clock[passed] < edges[i]:
                 passed += 1
-        first = larger(passed, floors[i]) + 1
+        first = larger(passed, roots.floor[i]) + 1
         pending += places[root] == 0
         node = larger(node, root + 1)
         if places[root] == 0 or first < places[root]:
@@ -68,7 +69,7 @@ def mark(
         kept += 1
         for side in range(2):
             child = graph.left[node] if side == 0 else graph.right[node]
-            if child == NOTHING:
+            if child == NIL:
                 continue
             start = graph.start[child]
             if start + 1 < first:
@@ -107,9 +108,9 @@ def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Gra
             continue
         left = graph.left[node]
         right = graph.right[node]
-        new_left = places[left] - 1 if left != NOTHING else NOTHING
-        new_right = places[right] - 1 if right != NOTHING else NOTHING
-        if graph.label[node] == UNION and (new_left == NOTHING or new_right == NOTHING):
+        new_left = places[left] - 1 if left != NIL else NIL
+        new_right = places[right] - 1 if right != NIL else NIL
+        if graph.label[node] == UNION and (new_left == NIL or new_right == NIL):
             places[node] = larger(new_left, new_right) + 1
             continue
         into.label[count] = graph.label[node]
@@ -125,9 +126,9 @@ def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Gra
 class Marked(NamedTuple):
     """What is alive below some roots."""
 
-    places: np.ndarray
+    places: Int32
     """[node]: 0, or something else for those alive; once gathered one more than its place."""
-    new_starts: np.ndarray
+    new_starts: Int32
     """[start]: its new number."""
     nodes: int
     starts: int
@@ -154,13 +155,12 @@ def cut(graph: Graph, nodes: int, starts: int) -> Graph:
     return Graph(*(each[:nodes] for each in graph[:5]), *(each[:starts] for each in graph[5:]))
 
 
-def mark_below(
-    graph: Graph, roots: np.ndarray, edges: np.ndarray, floors: np.ndarray, *, within_keys: bool
-) -> Marked:
+def mark_below(graph: Graph, roots: Roots, *, within_keys: bool) -> Marked:
     """Find what is alive below some roots; `within_keys`: clocks are numbers within keys."""
     nodes, starts = len(graph.label), len(graph.start_clock)
-    places = np.zeros(nodes, np.int32)
-    new_starts = np.zeros(starts + 1, np.int32)
-    node_edges = np.zeros(nodes if within_keys else 0, np.int64)
-    needed = (roots, edges, floors, within_keys)
-    return Marked(places, new_starts, *mark(graph, *needed, places, node_edges, new_starts))
+    marks = Marks(
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes if within_keys else 0, np.int64),
+        np.zeros(starts + 1, np.int32),
+    )
+    return Marked(marks.places, marks.new_starts, *mark(graph, roots, marks))

@@ -12,42 +12,71 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel
-from ensue.kernels.layout import NOTHING, UNION, Array, Graph
+from ensue.kernels.graph.bounded import Bounds, add_event, copy_totals, may_end_well
+from ensue.kernels.layout import NIL, UNION, Array, Float64, Graph, Int32, Int64, Roots
 
 HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
 """Where a walk is: the hit, the size of its stack, how many matches of the hit are listed. And
 whether all that it listed last have the same labels, as those of a sequence."""
 
-_LOW = 0xFFFFFFFF
+_LOW_HALF = 0xFFFFFFFF
+"""The lower of the two numbers of 32 bits in a word."""
 
 
 class Walk(NamedTuple):
     """The state of an enumeration."""
 
-    cursor: np.ndarray
-    node: np.ndarray
-    length: np.ndarray
+    cursor: Int64
+    node: Int32
+    length: Int32
     """The stack: nodes to visit, and how long the path above each was."""
-    path_position: np.ndarray
-    path_label: np.ndarray
+    path_position: Int64
+    path_label: Int32
+    held: Float64
+    """[place in the stack, total]: the totals of the path above it; the last row is scratch."""
 
 
-class Room(NamedTuple):
-    """What counting needs of every node: how many paths lead there, and a stack."""
+class Counts(NamedTuple):
+    """What counting finds, and what it needs of every node: how many paths lead there."""
 
-    ways: np.ndarray
-    sizes: np.ndarray
-    stack: np.ndarray
+    ways: Int64
+    sizes: Float64
+    """[node]: the number of paths modulo 2^64, and as a double."""
+    stack: Int32
+    counts: Int64
+    estimates: Float64
+    """[root]: the same for the matches; the estimate tells where 64 bits were too few."""
 
 
 class Found(NamedTuple):
     """Matches as flat arrays: those of match i stand from offset[i] to offset[i + 1]."""
 
-    start: np.ndarray
-    hit: np.ndarray
-    offset: np.ndarray
-    position: np.ndarray
-    label: np.ndarray
+    start: Int64
+    hit: Int64
+    offset: Int64
+    position: Int64
+    label: Int32
+
+
+class Members(NamedTuple):
+    """The variables of label n: variable[row[n]:row[n + 1]]."""
+
+    row: Int32
+    variable: Int32
+
+
+class Split(NamedTuple):
+    """The events of matches by variable.
+
+    What is bound to variable v stands from positions[base[v]] on, and its share of match i ends at
+    offsets[v, i + 1].
+    """
+
+    base: Int64
+    filled: Int64
+    """A copy of the bases, to count on from."""
+    positions: Int64
+    offsets: Int32
 
 
 @helper
@@ -77,9 +106,16 @@ def pack(graph: Graph) -> np.ndarray:
 
 @kernel
 def list_matches(
-    packed: Array, roots: Array, edges: Array, floors: Array, limit: int, walk: Walk, found: Found
+    packed: Array, roots: Roots, limit: int, bounds: Bounds, walk: Walk, found: Found
 ) -> int:
-    """List matches until all are listed or `found` is full; return how many."""
+    """List matches until all are listed or `found` is full; return how many.
+
+    At most `limit` a root are listed, unless it is negative. Where there are totals, branches are
+    skipped on which no path may end within their bounds.
+    """
+    held = walk.held
+    bounded = bounds.low.shape[0] > 0
+    now = held.shape[0] - 1
     count = 0
     filled = 0
     found.offset[0] = 0
@@ -90,13 +126,15 @@ def list_matches(
     alike = True
     # A path is at most as long as the graph has nodes, for which half of the room is kept.
     enough = found.position.shape[0] // 2
-    while hit < roots.shape[0]:
+    while hit < roots.node.shape[0]:
         if depth == 0 and listed == 0:
-            walk.node[0] = roots[hit]
+            walk.node[0] = roots.node[hit]
             walk.length[0] = 0
+            for total in range(held.shape[1]):
+                held[0, total] = bounds.begin[total]
             depth = 1
-        edge = edges[hit]
-        floor = floors[hit]
+        edge = roots.edge[hit]
+        floor = roots.floor[hit]
         while depth > 0:
             if count == found.start.shape[0] or filled > enough:
                 full = True
@@ -104,22 +142,41 @@ def list_matches(
             depth -= 1
             node = walk.node[depth]
             length = walk.length[depth]
+            if bounded:
+                copy_totals(held, now, depth)
+                if not may_end_well(bounds, hit, held, now, node):
+                    continue
             word = packed[node, 0]
             label = word >> 32
+            good = True
             while label != 0:
                 if label == UNION:
                     right = packed[node, 1]
-                    if right >> 32 >= floor and packed[node, 2] >= edge:
-                        walk.node[depth] = right & _LOW
+                    other = right & _LOW_HALF
+                    inside = right >> 32 >= floor and packed[node, 2] >= edge
+                    if inside and bounded:
+                        inside = may_end_well(bounds, hit, held, now, other)
+                    if inside:
+                        walk.node[depth] = other
                         walk.length[depth] = length
+                        if bounded:
+                            copy_totals(held, depth, now)
                         depth += 1
                 else:
                     walk.path_position[length] = packed[node, 3]
                     walk.path_label[length] = label
                     length += 1
-                node = word & _LOW
+                    if bounded:
+                        add_event(bounds, held, now, node)
+                node = word & _LOW_HALF
                 word = packed[node, 0]
                 label = word >> 32
+                if bounded:
+                    good = may_end_well(bounds, hit, held, now, node)
+                    if not good:
+                        break
+            if not good:
+                continue
             found.start[count] = packed[node, 3]
             found.hit[count] = hit
             for i in range(length):
@@ -147,30 +204,23 @@ def list_matches(
 
 
 @kernel
-def count_matches(
-    graph: Graph,
-    roots: Array,
-    edges: Array,
-    floors: Array,
-    patience: int,
-    room: Room,
-    counts: Array,
-    estimates: Array,
-) -> None:
-    """Count the matches of every hit.
+def count_matches(graph: Graph, roots: Roots, patience: int, counting: Counts) -> None:
+    """Count the matches of every root.
 
     Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
-    root to every node below it, which takes one pass over the graph however many there are. The
-    estimates tell where a count is too large for 64 bits.
+    root to every node below it, which takes one pass over the graph however many there are.
     """
-    ways, sizes, stack = room.ways, room.sizes, room.stack
-    for hit in range(roots.shape[0]):
-        edge = edges[hit]
-        floor = floors[hit]
+    ways = counting.ways
+    sizes = counting.sizes
+    stack = counting.stack
+    for hit in range(roots.node.shape[0]):
+        edge = roots.edge[hit]
+        floor = roots.floor[hit]
+        root = roots.node[hit]
         total = 0
         steps = 0
         depth = 1
-        stack[0] = roots[hit]
+        stack[0] = root
         while depth > 0 and steps < patience:
             steps += 1
             depth -= 1
@@ -187,15 +237,15 @@ def count_matches(
             else:
                 total += 1
         if depth == 0:
-            counts[hit] = total
-            estimates[hit] = total
+            counting.counts[hit] = total
+            counting.estimates[hit] = total
             continue
         total = 0
         size = 0.0
-        ways[roots[hit]] = 1
-        sizes[roots[hit]] = 1.0
+        ways[root] = 1
+        sizes[root] = 1.0
         pending = 1
-        node = roots[hit] + 1
+        node = root + 1
         while pending > 0:
             node -= 1
             if sizes[node] == 0.0:
@@ -211,62 +261,56 @@ def count_matches(
                 ways[left] += ways[node]
                 sizes[left] += sizes[node]
                 right = graph.right[node]
-                if right != NOTHING and alive(graph, right, edge, floor):
+                if right != NIL and alive(graph, right, edge, floor):
                     if sizes[right] == 0.0:
                         pending += 1
                     ways[right] += ways[node]
                     sizes[right] += sizes[node]
             ways[node] = 0
             sizes[node] = 0.0
-        counts[hit] = total
-        estimates[hit] = size
+        counting.counts[hit] = total
+        counting.estimates[hit] = size
 
 
 @kernel
 def split_by_variable(
-    label: Array,
-    position: Array,
-    offset: Array,
-    member_rows: Array,
-    members: Array,
-    bases: Array,
-    filled: Array,
-    positions: Array,
-    offsets: Array,
+    label: Array, position: Array, offset: Array, members: Members, split: Split
 ) -> None:
-    """Sort the bound events of matches by variable, match by match.
-
-    The variables of label n are members[member_rows[n]:member_rows[n + 1]]; what is bound to
-    variable v goes to positions[bases[v]:], and its share of match i ends at offsets[v, i + 1].
-    `filled` is a copy of the bases, to count on from.
-    """
+    """Sort the bound events of matches by variable, match by match."""
+    offsets = split.offsets
+    filled = split.filled
     for variable in range(offsets.shape[0]):
         offsets[variable, 0] = 0
     for match in range(offset.shape[0] - 1):
         for i in range(offset[match], offset[match + 1]):
-            for row in range(member_rows[label[i]], member_rows[label[i] + 1]):
-                variable = members[row]
-                positions[filled[variable]] = position[i]
+            for row in range(members.row[label[i]], members.row[label[i] + 1]):
+                variable = members.variable[row]
+                split.positions[filled[variable]] = position[i]
                 filled[variable] += 1
         for variable in range(offsets.shape[0]):
-            offsets[variable, match + 1] = filled[variable] - bases[variable]
+            offsets[variable, match + 1] = filled[variable] - split.base[variable]
 
 
-def new_walk(nodes: int) -> Walk:
-    """Allocate the state of an enumeration over a graph."""
+def new_walk(nodes: int, totals: int) -> Walk:
+    """Allocate the state of an enumeration over a graph, with so many totals of each path."""
     return Walk(
         np.zeros(CURSORS, np.int64),
         np.zeros(nodes + 2, np.int32),
         np.zeros(nodes + 2, np.int32),
         np.zeros(nodes + 2, np.int64),
         np.zeros(nodes + 2, np.int32),
+        np.zeros((nodes + 3 if totals else 0, totals), np.float64),
     )
 
 
-def new_room(nodes: int) -> Room:
-    """Allocate room to count in."""
-    return Room(
-        np.zeros(nodes, np.int64), np.zeros(nodes, np.float64), np.zeros(nodes + 1, np.int32)
+def new_counts(nodes: int, roots: int) -> Counts:
+    """Allocate what counting needs."""
+    return Counts(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.float64),
+        np.zeros(nodes + 1, np.int32),
+        np.zeros(roots, np.int64),
+        np.zeros(roots, np.float64),
     )
 
 

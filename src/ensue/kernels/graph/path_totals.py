@@ -21,20 +21,27 @@ from ensue.kernels.count.weights import (
     set_number,
     uncompiled,
 )
-from ensue.kernels.layout import NOTHING, UNION, Array, Graph, Hits
+from ensue.kernels.layout import NIL, UNION, Array, Graph, Hits, Int32, Int64, Roots
 from ensue.kernels.minmax import smaller
 
 OUTSIDE, INSIDE, CUT = range(3)
+"""Where the starts below a node are: before the window, inside it, or both."""
 
 
-class Room(NamedTuple):
-    """What is written down of every node, and a stack."""
+class PathTotals(NamedTuple):
+    """The weights of paths, what is written down of every node, and a stack."""
 
-    earliest: np.ndarray
-    """The earliest start below it."""
-    seen: np.ndarray
-    """The last hit for which it was looked at."""
-    stack: np.ndarray
+    whole: Weights
+    """[node]: of all paths below it."""
+    cut: Weights
+    """[node]: of the paths inside the window at hand."""
+    found: Weights
+    """[root]: of its matches."""
+    earliest: Int32
+    """[node]: the earliest start below it."""
+    seen: Int64
+    """[node]: the last root for which it was looked at."""
+    stack: Int64
 
 
 @subroutine
@@ -76,29 +83,20 @@ def place(first: int, last: int, clocks: Array, edge: int, floor: int) -> int:
 
 @kernel
 def weigh_paths(
-    graph: Graph,
-    rows: Array,
-    binds: Binds,
-    values: Values,
-    roots: Array,
-    edges: Array,
-    floors: Array,
-    whole: Weights,
-    cut: Weights,
-    found: Weights,
-    room: Room,
+    graph: Graph, roots: Roots, rows: Array, binds: Binds, values: Values, totals: PathTotals
 ) -> None:
-    """Add up the matches of every hit.
-
-    Args:
-        rows: the row of each output node's event in `values`.
-        whole: room for the weights of all paths below each node.
-        cut: room for those of the paths inside the window at hand.
-        found: room for those of every hit.
-    """
-    labels, lefts, rights, starts = graph.label, graph.left, graph.right, graph.start
+    """Add up the matches of every root; rows[n] is the row of output node n's event in `values`."""
+    labels = graph.label
+    lefts = graph.left
+    rights = graph.right
+    starts = graph.start
     clocks = graph.start_clock
-    earliest, seen, stack = room.earliest, room.seen, room.stack
+    whole = totals.whole
+    cut = totals.cut
+    found = totals.found
+    earliest = totals.earliest
+    seen = totals.seen
+    stack = totals.stack
     for node in range(labels.shape[0]):
         label = labels[node]
         earliest[node] = starts[node]
@@ -108,15 +106,15 @@ def weigh_paths(
             continue
         for side in range(2):
             child = lefts[node] if side == 0 else rights[node]
-            if child != NOTHING:
+            if child != NIL:
                 earliest[node] = smaller(earliest[node], earliest[child])
                 add_row(whole, node, whole, child)
         if label != UNION:
             add_event(whole, node, binds, label, values, rows[node])
-    for hit in range(roots.shape[0]):
-        edge = edges[hit]
-        floor = floors[hit]
-        root = roots[hit]
+    for hit in range(roots.node.shape[0]):
+        edge = roots.edge[hit]
+        floor = roots.floor[hit]
+        root = roots.node[hit]
         where = place(earliest[root], starts[root], clocks, edge, floor)
         depth = 0
         if where == INSIDE:
@@ -136,7 +134,7 @@ def weigh_paths(
                 depth += 1
                 for side in range(2):
                     child = lefts[node] if side == 0 else rights[node]
-                    if child != NOTHING and seen[child] != hit:
+                    if child != NIL and seen[child] != hit:
                         where = place(earliest[child], starts[child], clocks, edge, floor)
                         if where == CUT:
                             stack[depth] = child
@@ -145,7 +143,7 @@ def weigh_paths(
             set_number(cut, node, 0)
             for side in range(2):
                 child = lefts[node] if side == 0 else rights[node]
-                if child == NOTHING:
+                if child == NIL:
                     continue
                 where = place(earliest[child], starts[child], clocks, edge, floor)
                 if where == INSIDE:
@@ -163,20 +161,19 @@ def weigh(
 ) -> Weights:
     """Return the weights of the matches of every hit; exact ones are of any size, and slow."""
     nodes = len(graph.label)
-    whole, cut, found = (
-        new_weights(count, values, exact=exact) for count in (nodes, nodes, len(hits.end))
-    )
-    room = Room(
+    totals = PathTotals(
+        new_weights(nodes, values, exact=exact),
+        new_weights(nodes, values, exact=exact),
+        new_weights(len(hits.end), values, exact=exact),
         np.zeros(nodes, np.int32),
-        np.full(nodes, NOTHING, np.int64),
+        np.full(nodes, NIL, np.int64),
         np.zeros(2 * nodes + 2, np.int64),
     )
-    kernels: Any = _exact() if exact else None
-    run = kernels.weigh_paths if exact else weigh_paths
+    run = _exact().weigh_paths if exact else weigh_paths
     # Counts are kept modulo 2^64 on purpose.
     with np.errstate(over="ignore", invalid="ignore"):
-        run(graph, rows, binds, values, hits.root, hits.edge, hits.floor, whole, cut, found, room)
-    return found
+        run(graph, hits.roots, rows, binds, values, totals)
+    return totals.found
 
 
 def _exact() -> Any:

@@ -1,4 +1,4 @@
-"""Matches found in a stretch of the stream: a graph that they hold, listed or counted on demand."""
+"""Segments: matches of a part of the stream in a graph, listed or counted on demand."""
 
 from __future__ import annotations
 
@@ -9,44 +9,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.kernels.graph.bounded import Bounds, list_within
+from ensue.kernels.graph.bounded import Bounds, no_bounds
 from ensue.kernels.graph.compact import mark_below
 from ensue.kernels.graph.enumerate import (
     ALIKE,
     HIT,
     Found,
+    Members,
+    Split,
     count_matches,
     list_matches,
+    new_counts,
     new_found,
-    new_room,
     new_walk,
     pack,
     split_by_variable,
 )
-from ensue.kernels.layout import Graph, Hits, new_graph
+from ensue.kernels.layout import Graph, Hits, Int32, Int64, new_graph
 from ensue.kernels.memory import new_integers
 
-_PATIENCE = 1 << 14
+_WALKED_STEPS = 1 << 14
+"""So many steps counting walks before it adds up paths instead."""
+
+_SAFE_COUNT = 9.0e18
+"""Counts up to this fit into 64 bits, however they were rounded."""
+
 _MATCHES_AT_ONCE = 1 << 16
 
 
 class Bound(NamedTuple):
     """What is bound to a variable: that of match i stands from offsets[i] to offsets[i + 1]."""
 
-    offsets: np.ndarray
-    positions: np.ndarray
+    offsets: Int32
+    positions: Int64
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Some matches, in order: where they start and end, and what is bound in each."""
 
-    start: np.ndarray
-    end: np.ndarray
-    offset: np.ndarray
-    position: np.ndarray
-    label: np.ndarray
-    key: np.ndarray
+    start: Int64
+    end: Int64
+    offset: Int64
+    position: Int64
+    label: Int32
+    key: Int32
     """The partition key of each match."""
     alike: bool
     """Whether all have the same labels, as those of a sequence."""
@@ -88,8 +95,8 @@ class Listing:
         bases = np.cumsum([0, *totals.tolist()])[:-1].astype(np.int64)
         positions = new_integers(int(totals.sum()))
         offsets = np.empty((variables, len(self.start) + 1), np.int32)
-        read = (self.label, self.position, self.offset, rows, flat, bases, bases.copy())
-        split_by_variable(*read, positions, offsets)
+        split = Split(bases, bases.copy(), positions, offsets)
+        split_by_variable(self.label, self.position, self.offset, Members(rows, flat), split)
         return [
             Bound(offsets[variable], positions[base : base + total])
             for variable, (base, total) in enumerate(zip(bases, totals, strict=True))
@@ -124,7 +131,7 @@ def _even_offsets(count: int, each: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A graph whose roots are the hits of a stretch of the stream."""
+    """A graph whose roots are the hits of a part of the stream."""
 
     graph: Graph
     hits: Hits
@@ -143,7 +150,7 @@ class Segment:
         if not self.lent:
             return self
         hits = self.hits
-        marked = mark_below(self.graph, hits.root, hits.edge, hits.floor, within_keys=True)
+        marked = mark_below(self.graph, hits.roots, within_keys=True)
         graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
         return Segment(graph, marked.moved(hits), self.limit)
 
@@ -152,19 +159,17 @@ class Segment:
         hits = self.hits
         if self.limit == 1:
             return len(hits.end)
-        counts = np.zeros(len(hits.end), np.int64)
-        sizes = np.zeros(len(hits.end), np.float64)
-        room = new_room(len(self.graph.label))
-        read = (self.graph, hits.root, hits.edge, hits.floor, _PATIENCE)
-        count_matches(*read, room, counts, sizes)
+        counting = new_counts(len(self.graph.label), len(hits.end))
+        count_matches(self.graph, hits.roots, _WALKED_STEPS, counting)
+        counts: np.ndarray = counting.counts
         total = 0
-        for hit in np.flatnonzero(sizes > 9.0e18):
+        for hit in np.flatnonzero(counting.estimates > _SAFE_COUNT):
             counts[hit] = 0
             exact = self._count_exactly(int(hit))
             total += exact if self.limit < 0 else min(exact, self.limit)
         if self.limit >= 0:
             counts = np.minimum(counts, self.limit)
-        return total + sum(counts.tolist())
+        return int(total + sum(counts.tolist()))
 
     def _count_exactly(self, hit: int) -> int:
         """Count the paths below a hit in whole numbers of any size."""
@@ -196,15 +201,11 @@ class Segment:
         overwritten by the next one.
         """
         hits, nodes = self.hits, len(self.graph.label)
-        walk, packed = new_walk(nodes), pack(self.graph)
+        bounds = bounds or no_bounds()
+        walk, packed = new_walk(nodes, len(bounds.low)), pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
-        held = np.zeros((nodes + 3, 0 if bounds is None else len(bounds.low)))
         while walk.cursor[HIT] < len(hits.end):
-            read = (packed, hits.root, hits.edge, hits.floor, self.limit, walk, found)
-            if bounds is None:
-                count = list_matches(*read)
-            else:
-                count = list_within(*read, bounds, held)
+            count = list_matches(packed, hits.roots, self.limit, bounds, walk, found)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
 

@@ -25,21 +25,17 @@ from ensue.kernels.layout import (
     FREE,
     FULL,
     HITS,
-    LIVE,
     MISSING,
+    NIL,
     NODES,
-    NOTHING,
     SLOTS,
     STARTS,
     STAY,
     UNKNOWN,
     Array,
-    Graph,
-    Hits,
-    Index,
-    Scratch,
-    Slots,
+    Input,
     Tables,
+    Window,
 )
 from ensue.kernels.match.evaluate import (
     add_hit,
@@ -51,6 +47,13 @@ from ensue.kernels.match.evaluate import (
     take_slot,
 )
 from ensue.kernels.match.index import find_group, find_slot, link, partners_of, unlink
+from ensue.kernels.match.layout import (
+    LIVE,
+    Index,
+    Moves,
+    Slots,
+    State,
+)
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.treap import search, trees_of
 from ensue.kernels.minmax import smaller
@@ -67,19 +70,19 @@ def search_for(
     tables: Tables,
     slots: Slots,
     index: Index,
-    scratch: Scratch,
+    moves: Moves,
     group: int,
     step: int,
     values: Array,
     event: int,
 ) -> int:
-    """Write what the first guard of a step lets pass to `scratch.spare`; return how many that are.
+    """Write what the first guard of a step lets pass to `moves.spare`; return how many that are.
 
-    NOTHING means: so many that all of the group had better be looked at.
+    NIL means: so many that all of the group had better be looked at.
     """
     number = tables.access[step]
     guard = tables.guard_rows[step]
-    most = smaller(index.size[group] // _SHARE + _SHARE, scratch.spare.shape[0] - 1)
+    most = smaller(index.size[group] // _SHARE + _SHARE, moves.spare.shape[0] - 1)
     count = search(
         trees_of(slots, index),
         tables.indexes[number],
@@ -88,17 +91,16 @@ def search_for(
         tables.guards[guard, 1],
         values[event, tables.guards[guard, 2]],
         most,
-        scratch.spare,
-        scratch.order,
+        moves.spare,
+        moves.order,
     )
-    return count if count <= most else NOTHING
+    return count if count <= most else NIL
 
 
 @helper
 def fate_of(
     tables: Tables,
-    graph: Graph,
-    slots: Slots,
+    state: State,
     step: int,
     slot: int,
     values: Array,
@@ -108,24 +110,25 @@ def fate_of(
 ) -> int:
     """Tell what becomes of a configuration by a step."""
     fate = WAITS
-    if allowed(tables, step, slots.registers, slot, values, event):
-        fate = ENDS if is_over(graph, slots.start[slot], floor, edge) else MOVES
+    if allowed(tables, step, state.slots.registers, slot, values, event):
+        over = is_over(state.graph, state.slots.start[slot], floor, edge)
+        fate = ENDS if over else MOVES
     return fate
 
 
 @helper
-def note(scratch: Scratch, moves: int, ending: int, slot: int, step: int) -> None:
+def note(moves: Moves, moving: int, ending: int, slot: int, step: int) -> None:
     """Write down a configuration both as one that moves and one that ends; one of it will count."""
-    scratch.slot[moves] = slot
-    scratch.step[moves] = step
-    scratch.dropped[ending] = slot
+    moves.slot[moving] = slot
+    moves.step[moving] = step
+    moves.dropped[ending] = slot
 
 
 @helper
 def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: int) -> None:
     """Free the slot of a configuration."""
     unlink(tables, slots, index, slot)
-    slots.root[slot] = NOTHING
+    slots.root[slot] = NIL
     slots.next[slot] = counters[FREE]
     counters[FREE] = slot
 
@@ -173,60 +176,59 @@ def sort_by_start(start: Array, order: Array, spare: Array, count: int) -> None:
 @kernel
 def correlate(
     tables: Tables,
-    graph: Graph,
-    slots: Slots,
+    state: State,
     index: Index,
-    counters: Array,
-    hits: Hits,
-    scratch: Scratch,
+    moves: Moves,
+    events: Input,
+    window: Window,
     most: int,
-    symbols: Array,
-    values: Array,
-    clocks: Array,
-    keys: Array,
-    first_position: int,
     begin: int,
-    window: int,
-    consume: int,
 ) -> tuple[int, int, int]:
-    """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
-    keyed = keys.shape[0] > 0
+    """Read events from `begin` on; return (why it stopped, at which event, in which state).
+
+    It stops where there are more than `most` configurations.
+    """
+    graph = state.graph
+    slots = state.slots
+    counters = state.counters
+    symbols = events.symbols
+    keyed = events.keys.shape[0] > 0
     registers = slots.registers.shape[1]
-    room = scratch.slot.shape[0]
+    capacity = moves.slot.shape[0]
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:
             continue
-        key = keys[event] if keyed else 0
+        key = events.keys[event] if keyed else 0
         if key < 0:
             continue
         if index.counts[LIVE] > most:
             return CROWDED, event, 0
-        edge = clocks[event] - window if window >= 0 else FOREVER
+        edge = events.clocks[event] - window.length if window.length >= 0 else FOREVER
         floor = counters[FLOOR]
 
-        # First what moves and what ends, with nothing changed yet.
+        # First what moving and what ends, with nothing changed yet.
         opening = tables.cells[0, symbol]
         if opening == UNKNOWN:
             return MISSING, event, 0
-        moves = 0
+        moving = 0
         ending = 0
         if opening >= 0:
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
-                if moves == room:
-                    return FULL, event, 2 * room
+                if moving == capacity:
+                    return FULL, event, 2 * capacity
                 for register in range(registers):
-                    scratch.registers[moves, register] = EMPTY
-                if allowed(tables, step, scratch.registers, moves, values, event):
-                    scratch.slot[moves] = NOTHING
-                    scratch.step[moves] = step
-                    moves += 1
+                    moves.registers[moving, register] = EMPTY
+                if allowed(tables, step, moves.registers, moving, events.values, event):
+                    moves.slot[moving] = NIL
+                    moves.step[moving] = step
+                    moving += 1
         group = slots.heads[key]
-        while group != NOTHING:
-            state = index.state[group]
-            cell = tables.cells[state, symbol]
+        while group != NIL:
+            source = index.state[group]
+            cell = tables.cells[source, symbol]
             if cell == UNKNOWN:
-                return MISSING, event, state
+                return MISSING, event, source
             if cell == STAY:
                 group = index.next[group]
                 continue
@@ -234,25 +236,27 @@ def correlate(
             begin_steps = tables.rows[cell] if cell >= 0 else 0
             end_steps = tables.rows[cell + 1] if cell >= 0 else 0
             for step in range(begin_steps, end_steps):
-                if tables.labels[step] == 0 and tables.targets[step] == state:
+                if tables.labels[step] == 0 and tables.targets[step] == source:
                     keeps = True
                     if not tables.finals[step]:
                         continue
                 number = tables.access[step]
-                hashed = number != NOTHING and not tables.ordered[number]
-                if number != NOTHING and not hashed and index.partners[number, group] != NOTHING:
-                    found = search_for(tables, slots, index, scratch, group, step, values, event)
-                    if found != NOTHING:
+                hashed = number != NIL and not tables.ordered[number]
+                if number != NIL and not hashed and index.partners[number, group] != NIL:
+                    found = search_for(
+                        tables, slots, index, moves, group, step, events.values, event
+                    )
+                    if found != NIL:
                         for i in range(found):
-                            slot = scratch.spare[i]
+                            slot = moves.spare[i]
                             fate = fate_of(
-                                tables, graph, slots, step, slot, values, event, floor, edge
+                                tables, state, step, slot, events.values, event, floor, edge
                             )
                             if fate != WAITS:
-                                if moves == room or ending == room:
-                                    return FULL, event, 2 * room
-                                note(scratch, moves, ending, slot, step)
-                                moves += fate == MOVES
+                                if moving == capacity or ending == capacity:
+                                    return FULL, event, 2 * capacity
+                                note(moves, moving, ending, slot, step)
+                                moving += fate == MOVES
                                 ending += fate == ENDS
                         continue
                 # Those with the event's own value, and those in which the register is empty.
@@ -264,118 +268,120 @@ def correlate(
                     else:
                         register = tables.indexes[number]
                         if turn == 0:
-                            content = values[event, tables.guards[tables.guard_rows[step], 2]]
+                            content = events.values[
+                                event, tables.guards[tables.guard_rows[step], 2]
+                            ]
                         slot = index.partners[number, partners_of(index, group, content)]
-                    while slot != NOTHING:
+                    while slot != NIL:
                         following = index.after[slot, number] if hashed else slots.next[slot]
                         if not hashed or (
                             slots.registers[slot, register] == content
                             and index.group[slot] == group
                         ):
                             fate = fate_of(
-                                tables, graph, slots, step, slot, values, event, floor, edge
+                                tables, state, step, slot, events.values, event, floor, edge
                             )
                             if fate != WAITS:
-                                if moves == room or ending == room:
-                                    return FULL, event, 2 * room
-                                note(scratch, moves, ending, slot, step)
-                                moves += fate == MOVES
+                                if moving == capacity or ending == capacity:
+                                    return FULL, event, 2 * capacity
+                                note(moves, moving, ending, slot, step)
+                                moving += fate == MOVES
                                 ending += fate == ENDS
                         slot = following
             if not keeps:
                 slot = index.first[group]
-                while slot != NOTHING:
-                    if ending == room:
-                        return FULL, event, 2 * room
-                    scratch.dropped[ending] = slot
+                while slot != NIL:
+                    if ending == capacity:
+                        return FULL, event, 2 * capacity
+                    moves.dropped[ending] = slot
                     ending += 1
                     slot = slots.next[slot]
             group = index.next[group]
-        if moves == 0 and ending == 0:
+        if moving == 0 and ending == 0:
             continue
         arriving = 0
-        for move in range(moves):
-            arriving += tables.targets[scratch.step[move]] != NOTHING
+        for move in range(moving):
+            arriving += tables.targets[moves.step[move]] != NIL
         if (
-            counters[NODES] + 3 * moves + 2 > graph.label.shape[0]
+            counters[NODES] + 3 * moving + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + arriving > slots.state.shape[0]
-            or counters[HITS] + 1 > hits.end.shape[0]
+            or counters[HITS] + 1 > state.hits.end.shape[0]
         ):
-            return FULL, event, moves
+            return FULL, event, moving
 
-        # Then the moves: what they make waits in `scratch`.
-        position = first_position + event
-        bottom = NOTHING
-        for move in range(moves):
-            slot = scratch.slot[move]
-            step = scratch.step[move]
+        # Then the moves: what they make waits in `moves`.
+        position = events.first_position + event
+        bottom = NIL
+        for move in range(moving):
+            slot = moves.slot[move]
+            step = moves.step[move]
             target = tables.targets[step]
             label = tables.labels[step]
-            if slot == NOTHING:
-                if bottom == NOTHING:
-                    bottom = begin_run(graph, counters, position, clocks[event])
+            if slot == NIL:
+                if bottom == NIL:
+                    bottom = begin_run(graph, counters, position, events.clocks[event])
                 node = bottom
                 start = counters[STARTS] - 1
                 for register in range(registers):
-                    scratch.registers[move, register] = EMPTY
+                    moves.registers[move, register] = EMPTY
             else:
                 node = slots.root[slot]
                 start = slots.start[slot]
                 if label == 0 and target == slots.state[slot]:
-                    target = NOTHING
+                    target = NIL
                 for register in range(registers):
-                    scratch.registers[move, register] = slots.registers[slot, register]
-            if target != NOTHING:
-                put(tables, step, scratch.registers, move, values, event)
+                    moves.registers[move, register] = slots.registers[slot, register]
+            if target != NIL:
+                put(tables, step, moves.registers, move, events.values, event)
             if label != 0:
-                node = add_node(graph, counters, label, node, NOTHING, position, start)
-            scratch.node[move] = node
-            scratch.start[move] = start
-            scratch.target[move] = target
+                node = add_node(graph, counters, label, node, NIL, position, start)
+            moves.node[move] = node
+            moves.start[move] = start
+            moves.target[move] = target
         for i in range(ending):
-            slot = scratch.dropped[i]
-            if slots.root[slot] != NOTHING:
+            slot = moves.dropped[i]
+            if slots.root[slot] != NIL:
                 release(tables, slots, index, counters, slot)
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
-        sort_by_start(scratch.start, scratch.order, scratch.spare, moves)
-        hit = NOTHING
+        sort_by_start(moves.start, moves.order, moves.spare, moving)
+        hit = NIL
         hit_start = 0
-        group = NOTHING
-        last = NOTHING
-        for i in range(moves):
-            move = scratch.order[i]
-            node = scratch.node[move]
-            start = scratch.start[move]
-            target = scratch.target[move]
-            if tables.finals[scratch.step[move]]:
-                if hit != NOTHING:
+        group = NIL
+        last = NIL
+        for i in range(moving):
+            move = moves.order[i]
+            node = moves.node[move]
+            start = moves.start[move]
+            target = moves.target[move]
+            if tables.finals[moves.step[move]]:
+                if hit != NIL:
                     hit = join(graph, counters, hit, hit_start, node, start)
                 else:
                     hit = node
                 hit_start = start
-            if target == NOTHING:
+            if target == NIL:
                 continue
             if target != last:
                 group = find_group(slots, index, key, target)
                 last = target
-            slot = NOTHING
-            if group != NOTHING:
-                slot = find_slot(slots, index, group, scratch.registers, move)
-            if slot != NOTHING:
-                add_runs(graph, slots, counters, slot, node, start, floor, edge)
+            slot = NIL
+            if group != NIL:
+                slot = find_slot(slots, index, group, moves.registers, move)
+            if slot != NIL:
+                add_runs(state, slot, node, start, floor, edge)
             else:
                 slot = take_slot(slots, counters, target, node, start)
                 for register in range(registers):
-                    slots.registers[slot, register] = scratch.registers[move, register]
+                    slots.registers[slot, register] = moves.registers[move, register]
                 group = link(tables, slots, index, key, slot, group)
 
-        if hit != NOTHING:
-            add_hit(hits, counters, position, hit, edge, floor, key)
-            if consume == CONSUME_ANY:
+        if hit != NIL:
+            add_hit(state.hits, counters, position, hit, edge, floor, key)
+            if window.consume == CONSUME_ANY:
                 counters[FLOOR] = counters[STARTS]
-            elif consume == CONSUME_PARTITION:
-                while slots.heads[key] != NOTHING:
+            elif window.consume == CONSUME_PARTITION:
+                while slots.heads[key] != NIL:
                     release(tables, slots, index, counters, index.first[slots.heads[key]])
     return DONE, symbols.shape[0], 0

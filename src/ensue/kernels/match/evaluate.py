@@ -1,4 +1,4 @@
-"""The evaluation kernel: paper 002's Algorithm 1 on flat arrays.
+"""The evaluation kernel: [CORE]'s Algorithm 1 on flat arrays.
 
 For every event, the states of its key that move on its symbol are visited; what they contribute
 to other states is joined there, latest start first. An event is applied as a whole or not at
@@ -20,8 +20,8 @@ from ensue.kernels.layout import (
     FULL,
     HITS,
     MISSING,
+    NIL,
     NODES,
-    NOTHING,
     SLOTS,
     STARTS,
     STAY,
@@ -30,8 +30,14 @@ from ensue.kernels.layout import (
     Array,
     Graph,
     Hits,
-    Slots,
+    Input,
     Tables,
+    Window,
+)
+from ensue.kernels.match.layout import (
+    Pending,
+    Slots,
+    State,
 )
 from ensue.kernels.minmax import larger
 
@@ -66,7 +72,7 @@ def begin_run(graph: Graph, counters: Array, position: int, clock: int) -> int:
     counters[STARTS] = start + 1
     graph.start_position[start] = position
     graph.start_clock[start] = clock
-    return add_node(graph, counters, 0, NOTHING, NOTHING, 0, start)
+    return add_node(graph, counters, 0, NIL, NIL, 0, start)
 
 
 @helper
@@ -76,23 +82,16 @@ def is_over(graph: Graph, start: int, floor: int, edge: int) -> bool:
 
 
 @helper
-def add_runs(
-    graph: Graph,
-    slots: Slots,
-    counters: Array,
-    slot: int,
-    node: int,
-    start: int,
-    floor: int,
-    edge: int,
-) -> None:
+def add_runs(state: State, slot: int, node: int, start: int, floor: int, edge: int) -> None:
     """Add the runs of a node to a configuration, in place of those that are over."""
+    slots = state.slots
     before = slots.start[slot]
-    if is_over(graph, before, floor, edge):
+    if is_over(state.graph, before, floor, edge):
         slots.root[slot] = node
         slots.start[slot] = start
     else:
-        slots.root[slot] = join(graph, counters, slots.root[slot], before, node, start)
+        joined = join(state.graph, state.counters, slots.root[slot], before, node, start)
+        slots.root[slot] = joined
         slots.start[slot] = larger(before, start)
 
 
@@ -100,7 +99,7 @@ def add_runs(
 def take_slot(slots: Slots, counters: Array, state: int, node: int, start: int) -> int:
     """Make a configuration in a free slot; it is in no list yet."""
     slot: int = counters[FREE]
-    if slot != NOTHING:
+    if slot != NIL:
         counters[FREE] = slots.next[slot]
     else:
         slot = counters[SLOTS]
@@ -127,35 +126,23 @@ def add_hit(
 
 @kernel
 def evaluate(
-    tables: Tables,
-    graph: Graph,
-    slots: Slots,
-    counters: Array,
-    hits: Hits,
-    scratch: Array,
-    symbols: Array,
-    clocks: Array,
-    keys: Array,
-    positions: Array,
-    first_position: int,
-    begin: int,
-    window: int,
-    consume: int,
+    tables: Tables, state: State, pending: Pending, events: Input, window: Window, begin: int
 ) -> tuple[int, int, int]:
-    """Read events from `begin` on; return (why it stopped, at which event, in which state).
-
-    Where `positions` is not empty, it has the position of each event: some are left out.
-    """
-    keyed = keys.shape[0] > 0
-    scattered = positions.shape[0] > 0
+    """Read events from `begin` on; return (why it stopped, at which event, in which state)."""
+    graph = state.graph
+    slots = state.slots
+    counters = state.counters
+    symbols = events.symbols
+    keyed = events.keys.shape[0] > 0
+    scattered = events.positions.shape[0] > 0
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:
             continue
-        key = keys[event] if keyed else 0
+        key = events.keys[event] if keyed else 0
         if key < 0:
             continue
-        edge = clocks[event] - window if window >= 0 else FOREVER
+        edge = events.clocks[event] - window.length if window.length >= 0 else FOREVER
         floor = counters[FLOOR]
 
         # First what could stop us: unknown cells, and how much room the event needs.
@@ -167,14 +154,14 @@ def evaluate(
         if opening >= 0:
             steps += tables.rows[opening + 1] - tables.rows[opening]
         slot = slots.heads[key]
-        while slot != NOTHING:
+        while slot != NIL:
             cell = tables.cells[slots.state[slot], symbol]
             if cell != STAY:
                 if cell == UNKNOWN:
                     return MISSING, event, slots.state[slot]
-                if movers == scratch.shape[1]:
+                if movers == pending.mover.shape[0]:
                     return FULL, event, movers + 1
-                scratch[2, movers] = slot
+                pending.mover[movers] = slot
                 movers += 1
                 if cell >= 0:
                     steps += tables.rows[cell + 1] - tables.rows[cell]
@@ -185,40 +172,40 @@ def evaluate(
             counters[NODES] + 3 * steps + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + steps > slots.state.shape[0]
-            or counters[HITS] + 1 > hits.end.shape[0]
-            or steps >= scratch.shape[1]
+            or counters[HITS] + 1 > state.hits.end.shape[0]
+            or steps >= pending.mover.shape[0]
         ):
             return FULL, event, steps
 
-        # Then the moves. What goes to another state waits in `scratch`.
-        position = positions[event] if scattered else first_position + event
+        # Then the moves. What goes to another state waits in `pending`.
+        position = events.positions[event] if scattered else events.first_position + event
         waiting = 0
-        hit = NOTHING
+        hit = NIL
         hit_start = 0
         if opening >= 0:
             start = counters[STARTS]
-            bottom = begin_run(graph, counters, position, clocks[event])
+            bottom = begin_run(graph, counters, position, events.clocks[event])
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
                 node = bottom
                 label = tables.labels[step]
                 if label != 0:
-                    node = add_node(graph, counters, label, bottom, NOTHING, position, start)
+                    node = add_node(graph, counters, label, bottom, NIL, position, start)
                 if tables.finals[step]:
-                    if hit != NOTHING:
+                    if hit != NIL:
                         hit = join(graph, counters, hit, hit_start, node, start)
                     else:
                         hit = node
                     hit_start = larger(hit_start, start)
-                if tables.targets[step] != NOTHING:
-                    scratch[0, waiting] = tables.targets[step]
-                    scratch[1, waiting] = node
-                    scratch[3, waiting] = start
+                if tables.targets[step] != NIL:
+                    pending.target[waiting] = tables.targets[step]
+                    pending.node[waiting] = node
+                    pending.start[waiting] = start
                     waiting += 1
         left_over = False
         for mover in range(movers):
-            slot = scratch[2, mover]
-            state = slots.state[slot]
-            cell = tables.cells[state, symbol]
+            slot = pending.mover[mover]
+            source = slots.state[slot]
+            cell = tables.cells[source, symbol]
             root = slots.root[slot]
             start = slots.start[slot]
             stays = False
@@ -227,33 +214,33 @@ def evaluate(
                     node = root
                     label = tables.labels[step]
                     if label != 0:
-                        node = add_node(graph, counters, label, root, NOTHING, position, start)
+                        node = add_node(graph, counters, label, root, NIL, position, start)
                     if tables.finals[step]:
-                        if hit != NOTHING:
+                        if hit != NIL:
                             hit = join(graph, counters, hit, hit_start, node, start)
                         else:
                             hit = node
                         hit_start = larger(hit_start, start)
                     target = tables.targets[step]
-                    if label == 0 and target == state:
+                    if label == 0 and target == source:
                         stays = True
-                    elif target != NOTHING:
-                        scratch[0, waiting] = target
-                        scratch[1, waiting] = node
-                        scratch[3, waiting] = start
+                    elif target != NIL:
+                        pending.target[waiting] = target
+                        pending.node[waiting] = node
+                        pending.start[waiting] = start
                         waiting += 1
             if not stays:
-                slots.root[slot] = NOTHING
+                slots.root[slot] = NIL
                 left_over = True
         if left_over:
-            before = NOTHING
+            before = NIL
             slot = slots.heads[key]
-            while slot != NOTHING:
+            while slot != NIL:
                 after = slots.next[slot]
-                if slots.root[slot] != NOTHING:
+                if slots.root[slot] != NIL:
                     before = slot
                 else:
-                    if before == NOTHING:
+                    if before == NIL:
                         slots.heads[key] = after
                     else:
                         slots.next[before] = after
@@ -263,40 +250,40 @@ def evaluate(
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
         for i in range(1, waiting):
-            target = scratch[0, i]
-            node = scratch[1, i]
-            start = scratch[3, i]
+            target = pending.target[i]
+            node = pending.node[i]
+            start = pending.start[i]
             j = i - 1
-            while j >= 0 and scratch[3, j] > start:
-                scratch[0, j + 1] = scratch[0, j]
-                scratch[1, j + 1] = scratch[1, j]
-                scratch[3, j + 1] = scratch[3, j]
+            while j >= 0 and pending.start[j] > start:
+                pending.target[j + 1] = pending.target[j]
+                pending.node[j + 1] = pending.node[j]
+                pending.start[j + 1] = pending.start[j]
                 j -= 1
-            scratch[0, j + 1] = target
-            scratch[1, j + 1] = node
-            scratch[3, j + 1] = start
+            pending.target[j + 1] = target
+            pending.node[j + 1] = node
+            pending.start[j + 1] = start
         for i in range(waiting):
-            target = scratch[0, i]
-            node = scratch[1, i]
-            start = scratch[3, i]
+            target = pending.target[i]
+            node = pending.node[i]
+            start = pending.start[i]
             slot = slots.heads[key]
-            while slot != NOTHING and slots.state[slot] != target:
+            while slot != NIL and slots.state[slot] != target:
                 slot = slots.next[slot]
-            if slot != NOTHING:
-                add_runs(graph, slots, counters, slot, node, start, floor, edge)
+            if slot != NIL:
+                add_runs(state, slot, node, start, floor, edge)
             else:
                 slot = take_slot(slots, counters, target, node, start)
                 slots.next[slot] = slots.heads[key]
                 slots.heads[key] = slot
 
-        if hit != NOTHING:
-            add_hit(hits, counters, position, hit, edge, floor, key)
-            if consume == CONSUME_ANY:
+        if hit != NIL:
+            add_hit(state.hits, counters, position, hit, edge, floor, key)
+            if window.consume == CONSUME_ANY:
                 counters[FLOOR] = counters[STARTS]
-            elif consume == CONSUME_PARTITION:
+            elif window.consume == CONSUME_PARTITION:
                 slot = slots.heads[key]
-                slots.heads[key] = NOTHING
-                while slot != NOTHING:
+                slots.heads[key] = NIL
+                while slot != NIL:
                     after = slots.next[slot]
                     slots.next[slot] = counters[FREE]
                     counters[FREE] = slot

@@ -12,26 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel, subroutine
-from ensue.kernels.layout import (
-    FEW,
-    FREE_GROUP,
-    GROUPS,
-    LIVE,
-    NOTHING,
-    Array,
-    Index,
-    Slots,
-    Tables,
-)
+from ensue.kernels.layout import NIL, Array, Tables
+from ensue.kernels.match.layout import FREE_GROUP, GROUPS, LIVE, SCANNED, Index, Slots
 from ensue.kernels.match.registers import hash_of, same, stirred
 from ensue.kernels.match.treap import insert, remove, trees_of
 
 
 @helper
 def find_group(slots: Slots, index: Index, key: int, state: int) -> int:
-    """Return the group of a key and state, or NOTHING."""
+    """Return the group of a key and state, or NIL."""
     group: int = slots.heads[key]
-    while group != NOTHING and index.state[group] != state:
+    while group != NIL and index.state[group] != state:
         group = index.next[group]
     return group
 
@@ -52,9 +43,9 @@ def partners_of(index: Index, group: int, content: int) -> int:
 
 @helper
 def find_slot(slots: Slots, index: Index, group: int, registers: Array, row: int) -> int:
-    """Return the configuration of a group with these contents, or NOTHING."""
+    """Return the configuration of a group with these contents, or NIL."""
     slot: int = index.buckets[bucket_of(index, group, registers, row)]
-    while slot != NOTHING and not (
+    while slot != NIL and not (
         index.group[slot] == group and same(slots.registers, slot, registers, row)
     ):
         slot = index.chain[slot]
@@ -63,27 +54,27 @@ def find_slot(slots: Slots, index: Index, group: int, registers: Array, row: int
 
 @subroutine
 def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group: int) -> int:
-    """Put a configuration into its group, a new one for NOTHING, and the index; return it."""
-    if group == NOTHING:
+    """Put a configuration into its group, a new one for NIL, and the index; return it."""
+    if group == NIL:
         group = index.counts[FREE_GROUP]
-        if group != NOTHING:
+        if group != NIL:
             index.counts[FREE_GROUP] = index.next[group]
         else:
             group = index.counts[GROUPS]
             index.counts[GROUPS] = group + 1
         index.state[group] = slots.state[slot]
         index.key[group] = key
-        index.first[group] = NOTHING
+        index.first[group] = NIL
         index.size[group] = 0
         index.next[group] = slots.heads[key]
         slots.heads[key] = group
     index.counts[LIVE] += 1
     index.size[group] += 1
     first = index.first[group]
-    if first != NOTHING:
+    if first != NIL:
         index.previous[first] = slot
     index.group[slot] = group
-    index.previous[slot] = NOTHING
+    index.previous[slot] = NIL
     slots.next[slot] = first
     index.first[group] = slot
 
@@ -95,18 +86,18 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
             continue
         if tables.ordered[number]:
             # One more, or all of them: a group that has no tree yet and is few no longer.
-            planted = index.partners[number, group] != NOTHING
-            other = slot if planted or index.size[group] > index.counts[FEW] else NOTHING
-            while other != NOTHING:
+            planted = index.partners[number, group] != NIL
+            other = slot if planted or index.size[group] > index.counts[SCANNED] else NIL
+            while other != NIL:
                 insert(trees_of(slots, index), tables.indexes[number], number, group, other)
-                other = NOTHING if planted else slots.next[other]
+                other = NIL if planted else slots.next[other]
         else:
             content = slots.registers[slot, tables.indexes[number]]
             place = partners_of(index, group, content)
             other = index.partners[number, place]
-            if other != NOTHING:
+            if other != NIL:
                 index.before[other, number] = slot
-            index.before[slot, number] = NOTHING
+            index.before[slot, number] = NIL
             index.after[slot, number] = other
             index.partners[number, place] = slot
     return group
@@ -120,11 +111,11 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
     index.size[group] -= 1
     before = index.previous[slot]
     after = slots.next[slot]
-    if before != NOTHING:
+    if before != NIL:
         slots.next[before] = after
     else:
         index.first[group] = after
-    if after != NOTHING:
+    if after != NIL:
         index.previous[after] = before
 
     bucket = bucket_of(index, group, slots.registers, slot)
@@ -139,20 +130,20 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
         if not tables.indexed[slots.state[slot], number]:
             continue
         if tables.ordered[number]:
-            if index.partners[number, group] != NOTHING:
+            if index.partners[number, group] != NIL:
                 remove(trees_of(slots, index), tables.indexes[number], number, group, slot)
         else:
             left = index.before[slot, number]
             right = index.after[slot, number]
-            if left != NOTHING:
+            if left != NIL:
                 index.after[left, number] = right
             else:
                 content = slots.registers[slot, tables.indexes[number]]
                 index.partners[number, partners_of(index, group, content)] = right
-            if right != NOTHING:
+            if right != NIL:
                 index.before[right, number] = left
 
-    if index.first[group] == NOTHING:
+    if index.first[group] == NIL:
         key = index.key[group]
         following = index.next[group]
         other = slots.heads[key]
@@ -168,11 +159,11 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
 
 def rebuild(tables: Tables, slots: Slots, index: Index, keys: Array) -> None:
     """Index the first slots anew; `keys` has the key of each, those of a key together."""
-    slots.heads[:] = NOTHING
-    index.buckets[:] = NOTHING
-    index.partners[:] = NOTHING
+    slots.heads[:] = NIL
+    index.buckets[:] = NIL
+    index.partners[:] = NIL
     index.counts[GROUPS] = 0
-    index.counts[FREE_GROUP] = NOTHING
+    index.counts[FREE_GROUP] = NIL
     index.counts[LIVE] = 0
     if len(keys):
         link_all(tables, slots, index, keys.astype(np.int64, copy=False))

@@ -20,7 +20,7 @@ from ensue.kernels.layout import (
     KEEP,
     LESS,
     MORE,
-    NOTHING,
+    NIL,
     NULL,
     PUT,
     PUT_LEAST,
@@ -44,7 +44,7 @@ def allowed(
         sign = tables.guards[guard, 1]
         value = values[event, tables.guards[guard, 2]]
         register = tables.guards[guard, 0]
-        if register == NOTHING:
+        if register == NIL:
             failed += value != 1
             continue
         content = registers[row, register]

@@ -11,29 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from ensue.kernels.layout import EMPTY, FLOOR, NODES, NOTHING, STARTS, UNION, Graph
-from ensue.kernels.match.driver import Evaluator
+from ensue.kernels.layout import EMPTY, FLOOR, NIL, NODES, STARTS, UNION, Graph
+from ensue.kernels.match.driver import MatchDriver
 
 
-def save(evaluator: Evaluator) -> dict[str, Any]:
+def save(driver: MatchDriver) -> dict[str, Any]:
     """Write down the partial matches of an evaluation that has just been compacted."""
-    live, keys = evaluator.configurations()
-    nodes, starts = int(evaluator.counters[NODES]), int(evaluator.counters[STARTS])
-    graph, slots = evaluator.graph, evaluator.slots
-    states, state = np.unique(slots.state[live], return_inverse=True)
+    used, keys = driver.configurations.used()
+    nodes, starts = int(driver.counters[NODES]), int(driver.counters[STARTS])
+    graph, slots = driver.graph, driver.configurations.slots
+    states, state = np.unique(slots.state[used], return_inverse=True)
     labels = np.flatnonzero(np.bincount(graph.label[:nodes] - UNION)) + UNION
-    contents = evaluator.table.determined.contents
-    registers = np.full((len(live), _registers(evaluator)), EMPTY, np.int64)
-    if evaluator.registers:
-        registers[:, evaluator.table.registers] = slots.registers[live]
+    contents = driver.table.determined.contents
+    registers = np.full((len(used), _registers(driver)), EMPTY, np.int64)
+    if driver.registers:
+        registers[:, driver.table.registers] = slots.registers[used]
     return {
         "states": tuple(contents[number] for number in states.tolist()),
-        "labels": {
-            number: evaluator.table.labels[number] for number in labels.tolist() if number > 0
-        },
+        "labels": {number: driver.table.labels[number] for number in labels.tolist() if number > 0},
         "slots/state": state.astype(np.int32),
         "slots/registers": registers,
-        "slots/root": slots.root[live],
+        "slots/root": slots.root[used],
         "slots/key": keys.astype(np.int64),
         "graph/label": graph.label[:nodes],
         "graph/left": graph.left[:nodes],
@@ -42,21 +40,21 @@ def save(evaluator: Evaluator) -> dict[str, Any]:
         "graph/start": graph.start[:nodes],
         "graph/start_position": graph.start_position[:starts],
         "graph/start_clock": graph.start_clock[:starts],
-        "floor": int(evaluator.counters[FLOOR]),
+        "floor": int(driver.counters[FLOOR]),
     }
 
 
-def load(evaluator: Evaluator, saved: Mapping[str, Any]) -> None:
-    """Put a fresh evaluator into the state that was saved; ValueError where it cannot be one."""
-    table = evaluator.table
-    _check(saved, _registers(evaluator))
+def load(driver: MatchDriver, saved: Mapping[str, Any]) -> None:
+    """Put a fresh driver into the state that was saved; ValueError where it cannot be one."""
+    table = driver.table
+    _check(saved, _registers(driver))
     numbers = np.array([table.determined.recall(each) for each in saved["states"]], np.int32)
     label = saved["graph/label"].copy()
     for number, bits in saved["labels"].items():
         label[saved["graph/label"] == number] = table.label_of(bits)
     names = ("left", "right", "position", "start", "start_position", "start_clock")
     state = saved["slots/state"]
-    evaluator.restore(
+    driver.restore(
         Graph(label, *(saved[f"graph/{name}"] for name in names)),
         saved["floor"],
         numbers[state] if len(state) else state,
@@ -66,9 +64,9 @@ def load(evaluator: Evaluator, saved: Mapping[str, Any]) -> None:
     )
 
 
-def _registers(evaluator: Evaluator) -> int:
+def _registers(driver: MatchDriver) -> int:
     """Return how many registers the plan has, those that stay empty included."""
-    return evaluator.table.determined.compiled.plan.registers
+    return driver.table.determined.compiled.plan.registers
 
 
 def _check(saved: Mapping[str, Any], registers: int) -> None:
@@ -88,8 +86,8 @@ def _check(saved: Mapping[str, Any], registers: int) -> None:
     if not (
         right_shape
         and np.isin(label, known).all()
-        and ((left >= NOTHING) & (left < number)).all()
-        and ((right >= NOTHING) & (right < number)).all()
+        and ((left >= NIL) & (left < number)).all()
+        and ((right >= NIL) & (right < number)).all()
         and (left[label != 0] >= 0).all()
         and (right[label == UNION] >= 0).all()
         and _below(saved["graph/start"], starts)

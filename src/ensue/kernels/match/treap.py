@@ -17,15 +17,16 @@ from ensue.kernels.layout import (
     AT_MOST,
     DIFFERENT,
     EMPTY,
+    LARGEST,
     LESS,
     MORE,
-    MOST,
-    NOTHING,
+    NIL,
     NULL,
     Array,
-    Index,
-    Slots,
+    Int32,
+    Int64,
 )
+from ensue.kernels.match.layout import Index, Slots
 from ensue.kernels.match.registers import stirred
 from ensue.kernels.minmax import smaller
 
@@ -33,12 +34,12 @@ from ensue.kernels.minmax import smaller
 class Trees(NamedTuple):
     """The trees of one index; no more than they need, because subroutines copy what they get."""
 
-    contents: Array
+    contents: Int64
     """[slot, register]."""
-    root: Array
+    root: Int32
     """[index, group]."""
-    lower: Array
-    higher: Array
+    lower: Int32
+    higher: Int32
     """[slot, index]: the children."""
 
 
@@ -57,8 +58,8 @@ def goes_before(trees: Trees, register: int, slot: int, other: int) -> bool:
 
 @helper
 def hang(trees: Trees, number: int, group: int, parent: int, low: bool, slot: int) -> None:
-    """Make a slot the child of another, the low one or the high one, or of NOTHING: the root."""
-    if parent == NOTHING:
+    """Make a slot the child of another, the low one or the high one, or of NIL: the root."""
+    if parent == NIL:
         trees.root[number, group] = slot
     elif low:
         trees.lower[parent, number] = slot
@@ -74,16 +75,16 @@ def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> N
     those after it, which become its children.
     """
     rank = stirred(0, slot)
-    parent = NOTHING
+    parent = NIL
     low = False
     other = trees.root[number, group]
-    while other != NOTHING and stirred(0, other) >= rank:
+    while other != NIL and stirred(0, other) >= rank:
         parent = other
         low = goes_before(trees, register, slot, other)
         other = trees.lower[other, number] if low else trees.higher[other, number]
     hang(trees, number, group, parent, low, slot)
     last, first = slot, slot
-    while other != NOTHING:
+    while other != NIL:
         if goes_before(trees, register, slot, other):
             hang(trees, number, group, first, first != slot, other)
             first = other
@@ -92,14 +93,14 @@ def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> N
             hang(trees, number, group, last, last == slot, other)
             last = other
             other = trees.higher[other, number]
-    hang(trees, number, group, first, first != slot, NOTHING)
-    hang(trees, number, group, last, last == slot, NOTHING)
+    hang(trees, number, group, first, first != slot, NIL)
+    hang(trees, number, group, last, last == slot, NIL)
 
 
 @subroutine
 def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> None:
     """Take a slot out of the tree of its group; its children are merged by their ranks."""
-    parent = NOTHING
+    parent = NIL
     low = False
     other = trees.root[number, group]
     while other != slot:
@@ -107,7 +108,7 @@ def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> N
         low = goes_before(trees, register, slot, other)
         other = trees.lower[other, number] if low else trees.higher[other, number]
     lower, higher = trees.lower[slot, number], trees.higher[slot, number]
-    while lower != NOTHING and higher != NOTHING:
+    while lower != NIL and higher != NIL:
         if stirred(0, lower) >= stirred(0, higher):
             hang(trees, number, group, parent, low, lower)
             parent, low = lower, False
@@ -116,7 +117,7 @@ def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> N
             hang(trees, number, group, parent, low, higher)
             parent, low = higher, True
             higher = trees.lower[higher, number]
-    rest = lower if lower != NOTHING else higher
+    rest = lower if lower != NIL else higher
     hang(trees, number, group, parent, low, rest)
 
 
@@ -127,7 +128,7 @@ def least_of(sign: int, turn: int, value: int) -> int:
         return EMPTY
     if turn == 1:
         return NULL + 1
-    return value if sign == AT_MOST else smaller(value, MOST - 1) + 1
+    return value if sign == AT_MOST else smaller(value, LARGEST - 1) + 1
 
 
 @helper
@@ -142,10 +143,10 @@ def most_of(sign: int, turn: int, value: int) -> int:
             return value - 1
         return value - 1 if sign == DIFFERENT else EMPTY
     if sign == AT_MOST:
-        return MOST
-    if sign == LESS and value < MOST:
-        return MOST
-    return MOST if sign == DIFFERENT and value < MOST else EMPTY
+        return LARGEST
+    if sign == LESS and value < LARGEST:
+        return LARGEST
+    return LARGEST if sign == DIFFERENT and value < LARGEST else EMPTY
 
 
 @subroutine
@@ -168,21 +169,21 @@ def search(
     for turn in range(3):
         low, high = least_of(sign, turn, value), most_of(sign, turn, value)
         depth = 0
-        slot = trees.root[number, group] if low <= high else NOTHING
-        while slot != NOTHING and count <= most:
+        slot = trees.root[number, group] if low <= high else NIL
+        while slot != NIL and count <= most:
             content = trees.contents[slot, register]
             if low <= content <= high:
                 found[count] = slot
                 count += 1
-            lower = trees.lower[slot, number] if content >= low else NOTHING
-            higher = trees.higher[slot, number] if content <= high else NOTHING
-            if lower != NOTHING and higher != NOTHING:
+            lower = trees.lower[slot, number] if content >= low else NIL
+            higher = trees.higher[slot, number] if content <= high else NIL
+            if lower != NIL and higher != NIL:
                 if depth == waiting.shape[0]:
                     return most + 1
                 waiting[depth] = higher
                 depth += 1
-            slot = lower if lower != NOTHING else higher
-            if slot == NOTHING and depth > 0:
+            slot = lower if lower != NIL else higher
+            if slot == NIL and depth > 0:
                 depth -= 1
                 slot = waiting[depth]
     return count

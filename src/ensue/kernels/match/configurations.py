@@ -1,0 +1,128 @@
+"""The configurations of a matching query: where they are kept, indexed and moved together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ensue.kernels.layout import FREE, NIL, SLOTS
+from ensue.kernels.match.index import rebuild
+from ensue.kernels.match.layout import LIVE, Index, Slots, new_index, new_slots
+from ensue.kernels.memory import doubled
+from ensue.kernels.tables import Table
+
+SCAN_LIMIT = 64
+"""Up to so many configurations of one state are looked at one by one; more get a search tree."""
+
+_FIRST_SLOTS = 64
+
+
+@dataclass(slots=True)
+class Configurations:
+    """Slots and, where there are registers, their index; the counters belong to the driver."""
+
+    table: Table
+    registers: int
+    """How many registers a configuration has."""
+    counters: np.ndarray
+    slots: Slots = field(init=False)
+    index: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slots = new_slots(_FIRST_SLOTS, 1, self.registers)
+        self.index = new_index(_FIRST_SLOTS, len(self.table.indexes), SCAN_LIMIT)
+
+    @property
+    def count(self) -> int:
+        """How many configurations with registers there are."""
+        return int(self.index.counts[LIVE])
+
+    def used(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slots in use and their keys, those of one key together."""
+        if not self.registers:
+            return _listed(self.slots)
+        used = np.flatnonzero(self.slots.root[: self.counters[SLOTS]] != NIL)
+        keys = self.index.key[self.index.group[used]]
+        order = np.argsort(keys, kind="stable")
+        return used[order], keys[order]
+
+    def grow_keys(self, keys: int) -> None:
+        """Make room for so many partition keys."""
+        heads = self.slots.heads
+        if keys > len(heads):
+            grown = np.full(doubled(len(heads), keys), NIL, np.int32)
+            grown[: len(heads)] = heads
+            self.slots = self.slots._replace(heads=grown)
+
+    def grow(self, wanted: int, starts: np.ndarray) -> None:
+        """Make room for so many slots; `starts` has the latest start of each node."""
+        used, keys = self.used() if self.registers else (None, None)
+        grown = new_slots(doubled(len(self.slots.state), wanted), 1, self.registers)
+        for name in ("state", "registers", "root", "start", "next"):
+            old = getattr(self.slots, name)
+            getattr(grown, name)[: len(old)] = old
+        self.slots = grown._replace(heads=self.slots.heads)
+        if used is not None and keys is not None:
+            self.index = new_index(len(grown.state), len(self.table.indexes), SCAN_LIMIT)
+            self.relink(used, self.slots.root[used], keys, starts)
+
+    def reindex(self, starts: np.ndarray) -> None:
+        """Close the gaps between configurations with registers, and index them anew."""
+        used, keys = self.used()
+        self.relink(used, self.slots.root[used], keys, starts)
+
+    def relink(
+        self, used: np.ndarray, roots: np.ndarray, keys: np.ndarray, starts: np.ndarray
+    ) -> None:
+        """Write configurations with new roots into the first slots, key by key."""
+        slots, count = self.slots, len(used)
+        slots.state[:count] = slots.state[used]
+        slots.registers[:count] = slots.registers[used]
+        slots.root[:count] = roots
+        slots.start[:count] = starts[roots]
+        self.counters[SLOTS] = count
+        self.counters[FREE] = NIL
+        if self.registers:
+            slots.root[count:] = NIL
+            rebuild(self.table.arrays(1), slots, self.index, keys)
+            return
+        slots.heads[:] = NIL
+        same = np.zeros(count, bool)
+        same[:-1] = keys[1:] == keys[:-1]
+        slots.next[:count] = np.where(same, np.arange(1, count + 1), NIL)
+        opens = np.ones(count, bool)
+        opens[1:] = keys[1:] != keys[:-1]
+        slots.heads[keys[opens]] = np.flatnonzero(opens)
+
+    def contents(self) -> np.ndarray:
+        """Return all values that registers hold."""
+        used, _ = self.used()
+        return np.unique(self.slots.registers[used])
+
+    def keys(self) -> np.ndarray:
+        """Return the keys that have a configuration."""
+        return np.flatnonzero(self.slots.heads != NIL)
+
+    def most_diverse(self) -> str:
+        """Return the condition whose register has the most different contents."""
+        contents = self.slots.registers[: self.count]
+        different = [len(np.unique(contents[:, each])) for each in range(self.registers)]
+        register = self.table.registers[int(np.argmax(different))]
+        return self.table.determined.compiled.plan.text_of(register)
+
+
+def _listed(slots: Slots) -> tuple[np.ndarray, np.ndarray]:
+    """Return all slots in the lists of keys, and their keys, those of one key together."""
+    keys = np.flatnonzero(slots.heads != NIL)
+    layer = slots.heads[keys]
+    found, owners = [layer], [keys]
+    while len(layer):
+        after = slots.next[layer]
+        more = after != NIL
+        layer, keys = after[more], keys[more]
+        found.append(layer)
+        owners.append(keys)
+    every, owner = np.concatenate(found), np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return every[order], owner[order]

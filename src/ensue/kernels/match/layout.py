@@ -1,0 +1,164 @@
+"""The state of a matching query: configurations, and how those with registers are found.
+
+A configuration is an automaton state, the contents of its registers, and the node of all runs
+that are in this state with these contents. Those of one partition key form a linked list of
+slots, so a million keys with few states each fit. Registers hold values of earlier events that a
+later condition still needs; queries whose conditions are about one event have none.
+
+With registers, a key may have very many configurations. Then its slots are in groups, one for
+each state, and an index finds them by all of their contents, or by the one register that a step
+compares: by a hash for an equality, else, where they are many, in a search tree. All of the index
+follows from the slots and their keys.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensue.kernels.layout import EMPTY, NIL, Array, Graph, Hits, Int32, Int64
+
+
+class Slots(NamedTuple):
+    """The configurations: lists of slots by key, or with registers by group."""
+
+    state: Int32
+    registers: Int64
+    """[slot, register]."""
+    root: Int32
+    """With registers, NIL in slots that are free."""
+    start: Int32
+    """The latest start below the root, so that nobody has to look into the graph for it."""
+    next: Int32
+    heads: Int32
+    """[key]: the first slot, with registers the first group, or NIL."""
+
+
+class State(NamedTuple):
+    """What a kernel changes while it reads events."""
+
+    graph: Graph
+    slots: Slots
+    hits: Hits
+    counters: Int64
+
+
+class Index(NamedTuple):
+    """How configurations with registers are found."""
+
+    group: Int32
+    """[slot]: the group, the slots of one key and state."""
+    previous: Int32
+    """[slot]: the one before in its group."""
+    state: Int32
+    key: Int32
+    first: Int32
+    """[group]: its first slot."""
+    next: Int32
+    """[group]: the next group of the same key, or the next free one."""
+    size: Int32
+    """[group]: how many slots it has."""
+    counts: Int64
+    """How many groups there are, the first free one, how many slots are in use, and up to how many
+    slots of a group are scanned: larger ones get trees."""
+    buckets: Int32
+    """[hash of group and contents]: the first slot there; a power of two of them."""
+    chain: Int32
+    """[slot]: the next in its bucket."""
+    partners: Int32
+    """[index, hash of group and content]: the first slot there; or [index, group]: the root."""
+    before: Int32
+    after: Int32
+    """[slot, index]: its neighbours there, or its children."""
+
+
+GROUPS, FREE_GROUP, LIVE, SCANNED = range(4)
+"""Places in `Index.counts`."""
+
+
+class Pending(NamedTuple):
+    """What an event does to configurations without registers, before it is done."""
+
+    target: Int32
+    node: Int32
+    start: Int32
+    """[contribution]: a state, the node that is to be joined there, and its latest start."""
+    mover: Int32
+    """The slots that move."""
+
+
+class Moves(NamedTuple):
+    """What an event does to configurations with registers, before it is done."""
+
+    slot: Int32
+    step: Int32
+    """[move]: a configuration, or NIL for a run that starts, and a step it takes."""
+    target: Int32
+    node: Int32
+    start: Int32
+    registers: Int64
+    """[move]: the configuration after it, its target NIL where there is none."""
+    order: Int32
+    spare: Int32
+    dropped: Int32
+    """Configurations that end."""
+
+
+def new_slots(slots: int, keys: int, registers: int) -> Slots:
+    """Allocate configurations."""
+    return Slots(
+        np.zeros(slots, np.int32),
+        np.full((slots, registers), EMPTY, np.int64),
+        np.zeros(slots, np.int32),
+        np.zeros(slots, np.int32),
+        np.full(slots, NIL, np.int32),
+        np.full(keys, NIL, np.int32),
+    )
+
+
+def new_index(slots: int, indexes: int, scan_limit: int) -> Index:
+    """Allocate the index of configurations; their number is a power of two."""
+
+    def nil(*shape: int) -> Array:
+        return np.full(shape, NIL, np.int32)
+
+    return Index(
+        nil(slots),
+        nil(slots),
+        nil(slots),
+        nil(slots),
+        nil(slots),
+        nil(slots),
+        nil(slots),
+        np.array([0, NIL, 0, scan_limit], np.int64),
+        nil(slots),
+        nil(slots),
+        nil(indexes, slots),
+        nil(slots, indexes),
+        nil(slots, indexes),
+    )
+
+
+def new_pending(contributions: int) -> Pending:
+    """Allocate room for what one event does without registers."""
+    return Pending(*(np.zeros(contributions, np.int32) for _ in Pending._fields))
+
+
+def new_moves(moves: int, registers: int) -> Moves:
+    """Allocate room for the moves of one event."""
+
+    def zeros() -> Array:
+        return np.zeros(moves, np.int32)
+
+    return Moves(
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        np.zeros((moves, registers), np.int64),
+        zeros(),
+        zeros(),
+        zeros(),
+    )
