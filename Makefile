@@ -8,15 +8,18 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format fuzz bench tables clean
+.PHONY: help demo kafka-demo test lint format fuzz bench tables clean
 
 help: ## Show this list
 	@echo "Usage: make TARGET [ARGS='more arguments']"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Find patterns in a day of generated trades on embedded Spark (ARGS='--engine local' without)
 	@$(BIN)/ensue demo --engine spark $(ARGS)
+
+kafka-demo: $(READY) ## Send trades to a Kafka broker of its own, and show alerts as they come (ARGS='--seconds 60')
+	@$(BIN)/python -m examples.kafka.demo $(ARGS)
 
 # Three processes on two cores: one has all tests on Spark, which mostly wait.
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)

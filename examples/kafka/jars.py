@@ -123,9 +123,12 @@ def _retrieve(modules: Sequence[Module], folder: Path, excluded: Iterable[str]) 
     (folder / "settings.xml").write_text(_settings(), encoding="utf-8")
     (folder / "ivy.xml").write_text(_description(modules, excluded), encoding="utf-8")
     done = subprocess.run(
-        [java(), "-jar", ivy, "-settings", folder / "settings.xml", "-ivy", folder / "ivy.xml"]
-        + ["-cache", folder / "ivy", "-confs", "default", "-types", "jar", "bundle"]
-        + ["-retrieve", folder / "jars" / "[artifact]-[revision].[ext]"],
+        [
+            *[java(), "-jar", ivy, "-settings", folder / "settings.xml"],
+            *["-ivy", folder / "ivy.xml", "-cache", folder / "ivy", "-confs", "default"],
+            *["-types", "jar", "bundle"],
+            *["-retrieve", folder / "jars" / "[artifact]-[revision].[ext]"],
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -2,10 +2,10 @@
 
     python -m examples.kafka.job --servers localhost:9092 --checkpoint state
 
-What this job writes is complete: killed at any moment, it goes on from its checkpoint. Kafka's sink
-writes at least once, so after a crash some alerts are in the topic twice. Their key is the
-`match_id`, which is the same whenever and wherever the match is found: whoever reads the topic drops
-what it has seen, or the topic is compacted.
+Killed at any moment, the job goes on from its checkpoint, and no alert is lost. Kafka's sink writes
+at least once: after a crash some alerts are in the topic twice. Their key is the `match_id`, which
+is the same whenever and wherever the match is found, so a reader drops what it has seen, or the
+topic is compacted.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def read(spark: SparkSession, servers: str, topic: str, most: int) -> DataFrame:
 
 def alerts(events: DataFrame, tasks: int | None = None) -> DataFrame:
     """Recognize, and make each match a message: its id is the key, JSON the value."""
-    found = recognize(
-        events, QUERY, time="at", tiebreak="id", lateness="2 seconds", tasks=tasks
-    )
+    found = recognize(events, QUERY, time="at", tiebreak="id", lateness="2 seconds", tasks=tasks)
     return found.select(F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value"))
 
 

@@ -26,8 +26,7 @@ def messages(table: pa.Table) -> list[tuple[str, str]]:
     The key is what the query partitions by. Kafka keeps the order of messages of one key.
     """
     return [
-        (row["name"], json.dumps({**row, "at": row["at"].isoformat()}))
-        for row in table.to_pylist()
+        (row["name"], json.dumps({**row, "at": row["at"].isoformat()})) for row in table.to_pylist()
     ]
 
 

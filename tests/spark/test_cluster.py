@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from tests.spark.frames import local
+from tests.spark.patience import FINISH
+from tests.spark.processes import answer
 from tests.spark.test_streaming import SEVERAL, Source, pieces, shuffled, trades
 
 DRIVER = f"""
@@ -37,7 +36,7 @@ files = spark.readStream.schema(events.schema).option("maxFilesPerTrigger", 1)
 found = recognize(files.parquet(folder + "/events"), {SEVERAL!r}, **options, lateness=4, tasks=4)
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
-assert stream.start().awaitTermination(400)
+{FINISH}
 spread = spark.range(8, numPartitions=8).mapInArrow(parents, "daemon long").distinct().count()
 print(json.dumps([batch, ids(spark.read.parquet(folder + "/found")), spread]))
 spark.stop()
@@ -51,17 +50,8 @@ def test_batch_and_stream_with_two_executors(spark: SparkSession, tmp_path: Path
     for piece in pieces(shuffled(table, 4, chance), 2, chance):
         source.write(piece)
     source.flush(1000)
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        # Executors write their logs and copies of files below the working directory.
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    batch, stream, executors = json.loads(done.stdout.splitlines()[-1])
+    # Executors write their logs and copies of files below the working directory.
+    batch, stream, executors = answer("-c", DRIVER, str(tmp_path), folder=tmp_path)
     expected = local(SEVERAL, table, time="ts", tiebreak="id")
     every = Counter((name, each) for name, ids in expected.items() for each in ids.elements())
     assert every
