@@ -275,3 +275,14 @@ def test_times_that_become_doubles_have_to_be_declared() -> None:
     with pytest.raises(ensue.EventError, match=r"column 't': .* declare them as double"):
         session.push([{"type": "B", "t": 2.5}])
     assert session.push([{"type": "B", "t": 3}]).count == 1
+
+
+def test_units_of_integers_are_not_those_of_doubles() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 [t]")
+    with pytest.raises(ensue.CeqlTypeError, match="but this is a double"):
+        query.run([{"type": "A", "t": 1.5}])
+    session = query.open()
+    session.push([{"type": "A", "t": 1}])
+    with pytest.raises(ensue.EventError, match="counts in units of an integer column"):
+        session.push([{"type": "B", "t": 2.5}])
+    assert session.push([{"type": "B", "t": 3}]).count == 1

@@ -99,8 +99,9 @@ def test_times_of_several_zones_are_instants() -> None:
         (b"\x89PNG\r\n\x1a\n\x00\x00", "binary data"),
         (b"\x00\x01\xff\xfe", "binary data"),
         (random.Random(5).randbytes(5000), "binary data"),
+        (b"np\xa5M\x8e\x08.a\xfa^\n,,,,\n", "binary data"),
     ],
-    ids=["parquet", "gzip", "zip", "utf-16", "png", "few bytes", "noise"],
+    ids=["parquet", "gzip", "zip", "utf-16", "png", "few bytes", "noise", "short noise"],
 )
 def test_binary_data_is_no_csv(tmp_path: Path, data: bytes, problem: str) -> None:
     file = tmp_path / "e.csv"

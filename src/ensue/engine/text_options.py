@@ -26,7 +26,8 @@ def text_options(
         strings |= compared_with_strings(query.tree, query.params)
         types |= declared_columns(query.schema)
         window = query.tree.window
-        if window is not None and window.attribute is not None:
+        # WITHIN n [attr] counts in the units of integers, so doubles there are no times.
+        if window is not None and window.attribute is not None and window.amount is None:
             times.add(window.attribute.parts[0].text)
     for name in (options.type, options.time, options.tiebreak):
         if name is not None:

@@ -41,9 +41,10 @@ def csv_error(text: Text, columns: Types, error: Exception) -> EventError:
     if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
         width = int(found[1])
         place = _find(text, lambda record: len(record) != width)
+        named = f"{width} column{'' if width == 1 else 's'}"
         return EventError(
-            f"{place}: the header names {width} columns, and here are {found[2]}; quote values "
-            "that contain commas"
+            f"{place}: the header names {named}, and here are {found[2]}; quote values that "
+            "contain commas"
         )
     if "UTF8" in said or isinstance(error, UnicodeDecodeError):
         return not_utf8(text)
@@ -74,7 +75,8 @@ def refuse_binary(text: Text, data: bytes) -> None:
             raise EventError(f"{text.name}: not CSV, but {problem}")
     header, begin = data.partition(b"\n")[0], data[:_BEGIN]
     # A damaged line below a header that can be read is an error of that line.
-    noise = b"\0" in begin and "\ufffd" in header.decode(errors="replace")
+    controls = b"\0" in begin or any(byte < 32 and byte not in b"\t\r" for byte in header)
+    noise = controls and "\ufffd" in header.decode(errors="replace")
     if b"\0" in header or noise or data.startswith(b"\x89PNG"):
         raise EventError(f"{text.name}: not CSV, but binary data")
 
