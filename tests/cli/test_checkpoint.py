@@ -23,8 +23,8 @@ from ensue.cli.checkpoint import Checkpoint, Saver, read_checkpoint, write_check
 from ensue.cli.plan import Every
 from ensue.datasets import stock_table
 from ensue.errors import SnapshotError
-from ensue.io import arrow, csv, jsonl
 from ensue.io.write import write_events
+from tests import seams
 from tests.cli.command import NARROW, ensue
 from tests.effort import FUZZ
 
@@ -46,9 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 40_000)
-    monkeypatch.setattr(jsonl, "_BLOCK", 100_000)
-    monkeypatch.setattr(arrow, "_BATCH_ROWS", 700)
+    seams.CSV_BLOCK.put(monkeypatch, 40_000)
+    seams.JSONL_BLOCK.put(monkeypatch, 100_000)
+    seams.ARROW_ROWS.put(monkeypatch, 700)
 
 
 def write_trades(folder: Path, name: str, first: int = 0, rows: int = TRADES) -> Path:
@@ -132,7 +132,7 @@ def test_resumed_eq_uninterrupted(
 
 def _dying(patch: pytest.MonkeyPatch, maybe_die: Callable[[], None]) -> None:
     """Let a run die where it touches the disk, or half way through."""
-    replace, write = Path.replace, running.TextSink._write
+    replace, write = Path.replace, seams.TEXT_WRITE.original
 
     def replacing(path: Path, target: Path) -> Path:
         maybe_die()
@@ -149,7 +149,7 @@ def _dying(patch: pytest.MonkeyPatch, maybe_die: Callable[[], None]) -> None:
         write(sink, table.slice(half))
 
     patch.setattr(Path, "replace", replacing)
-    patch.setattr(running.TextSink, "_write", writing)
+    seams.TEXT_WRITE.put(patch, writing)
 
 
 def test_killed_eq_uninterrupted(folder: Path) -> None:
@@ -343,7 +343,7 @@ def test_what_cannot_be_continued(folder: Path, arguments: list[str], sentence: 
 def stopped_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the arguments of a run that was stopped in the middle."""
     write_trades(folder, "e.csv")
-    monkeypatch.setattr(csv, "_BLOCK", 40_000)
+    seams.CSV_BLOCK.put(monkeypatch, 40_000)
     arguments = ["run", "q.ceql", "e.csv", *OPTIONS, "-o", "m.csv"]
     with monkeypatch.context() as patch:
         left = iter(range(5))

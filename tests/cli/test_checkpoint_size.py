@@ -8,7 +8,7 @@ import pytest
 
 from ensue.cli import checkpoint as checkpoints
 from ensue.cli.checkpoint import Checkpoint
-from ensue.io import csv
+from tests import seams
 from tests.cli.command import ensue
 
 
@@ -18,7 +18,7 @@ def test_checkpoints_follow_the_window(tmp_path: Path, monkeypatch: pytest.Monke
     kinds = ("A" if n % 97 == 0 else "B" if n % 997 == 0 else "C" for n in range(30_000))
     lines = (f"{kind},{n // 200},host {n % 7}" for n, kind in enumerate(kinds))
     Path("log.csv").write_text("\n".join(["type,t,host", *lines, ""]))
-    monkeypatch.setattr(csv, "_BLOCK", 10_000)
+    seams.CSV_BLOCK.put(monkeypatch, 10_000)
     write, sizes = checkpoints.write_checkpoint, []
 
     def noted(path: Path, checkpoint: Checkpoint) -> None:

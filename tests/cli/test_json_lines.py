@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import ensue as library
-from ensue.io import jsonl
+from tests import seams
 from tests.cli.command import ensue
 
 QUERY = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[v > 0]"
@@ -49,7 +49,7 @@ def objects(*arguments: object) -> list[dict[str, Any]]:
 def test_what_the_query_does_not_use_never_matters(
     folder: Path, monkeypatch: pytest.MonkeyPatch, values: list[Any], size: int
 ) -> None:
-    monkeypatch.setattr(jsonl, "_BLOCK", size)
+    seams.JSONL_BLOCK.put(monkeypatch, size)
     rows = [
         {"type": kind, "v": 1, "noise": noise} for kind, noise in zip("ABBB", values, strict=True)
     ]
@@ -67,7 +67,7 @@ def test_the_first_value_says_what_is_shown(
     folder: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """However the lines are cut into blocks."""
-    monkeypatch.setattr(jsonl, "_BLOCK", size)
+    seams.JSONL_BLOCK.put(monkeypatch, size)
     values = [None, ["x"], [], [1], ["y"], "z"]
     write(folder, *({"type": "A", "v": 1, "tags": each} for each in values))
     found = objects("SELECT * FROM S WHERE A AS a FILTER a[v > 0]", "e.jsonl")
@@ -113,7 +113,7 @@ LISTS = [["x", "y"], [], None, ["y", None], ["x", None], ["z"]]
 def test_lists_are_values(
     folder: Path, monkeypatch: pytest.MonkeyPatch, condition: str, expected: list[int], size: int
 ) -> None:
-    monkeypatch.setattr(jsonl, "_BLOCK", size)
+    seams.JSONL_BLOCK.put(monkeypatch, size)
     rows = [{"type": "A", "k": "x", "tags": each} for each in LISTS]
     write(folder, *rows)
     query = f"SELECT * FROM S WHERE A AS a FILTER a[{condition}]"
@@ -183,7 +183,7 @@ def test_a_schema_may_declare_lists(folder: Path) -> None:
 def test_times_are_recognised(
     folder: Path, monkeypatch: pytest.MonkeyPatch, times: list[str], size: int
 ) -> None:
-    monkeypatch.setattr(jsonl, "_BLOCK", size)
+    seams.JSONL_BLOCK.put(monkeypatch, size)
     write(folder, *({"type": t, "v": 1, "at": at} for t, at in zip("ABB", times, strict=True)))
     found = objects(f"{QUERY} WITHIN 10 MINUTES [at]", "e.jsonl")
     assert [(each["start"], each["end"]) for each in found] == [(0, 1)]

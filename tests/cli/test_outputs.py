@@ -15,8 +15,8 @@ import pytest
 
 from ensue.cli import running
 from ensue.errors import EventError
-from ensue.io import csv
 from ensue.io.write import write_events
+from tests import seams
 from tests.cli.command import NARROW, ensue
 
 EVENTS = "type,ts\nSELL,1\nBUY,2\n"
@@ -116,7 +116,7 @@ def test_other_files_are_written(folder: Path) -> None:
 def test_an_error_leaves_the_old_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
     (folder / "bad.csv").write_text("type,ts\n" + "SELL,1\nBUY,2\n" * 100 + "BUY,soon\n")
     (folder / name).write_text("old")
     before = contents(folder)
@@ -151,7 +151,7 @@ def test_a_crash_leaves_the_old_file(
 def test_ctrl_c_keeps_what_was_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
     (folder / "long.csv").write_text("type,ts\n" + "SELL,1\nBUY,2\n" * 100)
     (folder / name).write_text("old")
     push = running.Session.push

@@ -14,7 +14,7 @@ import pytest
 
 import ensue as library
 from ensue.cli import running
-from ensue.io import csv, jsonl
+from tests import seams
 from tests.cli.command import ensue
 
 QUERY = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[v > 0] WITHIN 10 [ts]"
@@ -90,8 +90,8 @@ REASONS = {
 def test_bad_lines_are_collected(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, size: int
 ) -> None:
-    monkeypatch.setattr(jsonl, "_BLOCK", size)
-    monkeypatch.setattr(csv, "_BLOCK", max(size, 64))
+    seams.JSONL_BLOCK.put(monkeypatch, size)
+    seams.CSV_BLOCK.put(monkeypatch, max(size, 64))
     (folder / name).write_bytes(data)
     outcome = ensue("run", QUERY, name, "--format", "json", *COLLECT)
     assert outcome.code == 0, outcome.stderr
@@ -166,8 +166,8 @@ def test_garbage_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         (folder / f"mixed.{kind}").write_bytes(head + b"\n".join(mixed) + b"\n")
         expected = ensue("run", QUERY, f"good.{kind}", "--format", "json").stdout
         for size in (70, 700, 1 << 20):
-            monkeypatch.setattr(csv, "_BLOCK", size)
-            monkeypatch.setattr(jsonl, "_BLOCK", size)
+            seams.CSV_BLOCK.put(monkeypatch, size)
+            seams.JSONL_BLOCK.put(monkeypatch, size)
             outcome = ensue("run", QUERY, f"mixed.{kind}", "--format", "json", *COLLECT)
             assert outcome.stdout == expected
             texts = {line.decode(errors="backslashreplace") for line in lines}
@@ -195,7 +195,7 @@ def test_rejected_events_go_on_after_a_crash(folder: Path, monkeypatch: pytest.M
 
     lines = [b"{" if n % 3 == 1 else b'{"type":"A","ts":%d,"v":1}' % n for n in range(60)]
     (folder / "e.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    monkeypatch.setattr(jsonl, "_BLOCK", 120)
+    seams.JSONL_BLOCK.put(monkeypatch, 120)
     whole = ensue("run", "SELECT * FROM S WHERE A", "e.jsonl", "-o", "whole.jsonl", *COLLECT)
     assert whole.code == 0
     expected = (folder / "bad.jsonl").read_bytes()

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ensue.cli import running
+from tests import seams
 from tests.cli.command import NARROW, Outcome, ensue, start
 from tests.waiting import wait_until
 
@@ -120,9 +121,8 @@ def test_errors_know_all_columns(folder: Path) -> None:
 
 
 def test_errors_number_rows_through(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ensue.io import csv
 
-    monkeypatch.setattr(csv, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
     rows = "".join(f"SELL,{n},1\n" for n in range(100))
     (folder / "e.csv").write_text(f"type,ts,price\n{rows}SELL,5,1\n")
     outcome = ensue("run", QUERY, "e.csv", "--time", "ts")
@@ -133,11 +133,9 @@ def test_errors_number_rows_through(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_parquet_is_written_bit_by_bit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ensue.cli.writing import _ParquetSink
-    from ensue.io import arrow
 
-    monkeypatch.setattr(_ParquetSink, "_WAITING", 100)
-    monkeypatch.setattr(arrow, "_BATCH_ROWS", 50)
+    seams.PARQUET_WAITING.put(monkeypatch, 100)
+    seams.ARROW_ROWS.put(monkeypatch, 50)
     pq.write_table(pa.table({"type": ["A"] * 1000, "n": range(1000)}), folder / "e.parquet")
     assert ensue("run", "SELECT * FROM S WHERE A", "e.parquet", "-o", "m.parquet").code == 0
     found = pq.ParquetFile(folder / "m.parquet")
@@ -148,11 +146,9 @@ def test_parquet_is_written_bit_by_bit(folder: Path, monkeypatch: pytest.MonkeyP
 def test_parquet_of_columns_that_change_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ensue.cli.writing import _ParquetSink
-    from ensue.io import jsonl
 
-    monkeypatch.setattr(_ParquetSink, "_WAITING", 1)
-    monkeypatch.setattr(jsonl, "_BLOCK", 20)
+    seams.PARQUET_WAITING.put(monkeypatch, 1)
+    seams.JSONL_BLOCK.put(monkeypatch, 20)
     (folder / "e.jsonl").write_text('{"type": "A"}\n{"type": "A", "n": 1}\n')
     outcome = ensue("run", "SELECT * FROM S WHERE A", "e.jsonl", "-o", "m.parquet")
     assert outcome.code == 1

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
-from ensue.operators import reference as definition
 from ensue.operators.reference import ReferenceOperator
+from tests import seams
 
 Rows = list[dict[str, Any]]
 
@@ -45,22 +45,22 @@ def test_pieces_find_what_the_whole_finds(text: str, rows: Rows) -> None:
     query = ensue.compile(text)
     assert "by definition" in query.explain()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(definition, "_LEAST", len(rows))
+        seams.REFERENCE_BATCH.put(patch, len(rows))
         whole = found(query, rows)
-        patch.setattr(definition, "_LEAST", 1)
+        seams.REFERENCE_BATCH.put(patch, 1)
         assert found(query, rows) == whole
 
 
 def test_pieces_are_as_long_as_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    original = ReferenceOperator._read_part
+    original = seams.REFERENCE_READ.original
 
     def read_piece(self: ReferenceOperator, stream: Any) -> Any:
         result = original(self, stream)
         seen.append(len(stream.times))
         return result
 
-    monkeypatch.setattr(ReferenceOperator, "_read_part", read_piece)
+    seams.REFERENCE_READ.put(monkeypatch, read_piece)
     rows = [{"type": "ABC"[n % 3], "v": n} for n in range(300)]
     pattern = "NEXT(A AS a ; B AS b FILTER a.v < b.v) ; C"
     ensue.compile(f"SELECT * FROM S WHERE {pattern} WITHIN 50 EVENTS").run(rows)

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ensue.plan.result_schema import Numbering
-from ensue.stream import store as stores
 from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 from ensue.stream.rows import load_rows, save_rows
 from ensue.stream.store import EventStore
+from tests import seams
 
 ALL, BY_KEY = Numbering(()), Numbering((("k",),))
 
@@ -114,7 +114,7 @@ def test_ordinals_are_those_of_the_whole_whatever_is_dropped(
 
     store = EventStore()
     borders = sorted({0, count, *data.draw(st.sets(st.integers(0, count)))})
-    monkeypatch.setattr(stores, "_MANY_TIED", data.draw(st.sampled_from((1, 3))))
+    seams.MANY_TIED.put(monkeypatch, data.draw(st.sampled_from((1, 3))))
     for begin, end in pairwise(borders):
         store.add(whole.slice(begin, end))
         first = data.draw(st.integers(0, end), label="the first position that is needed")

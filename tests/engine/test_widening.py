@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
-from ensue.io import csv, jsonl
+from tests import seams
 
 QUERIES = [
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[v > 1] AND b[v < 3.2]",
@@ -96,8 +96,8 @@ def test_files_eq_whole(
         path.write_text("type,v\n" + "".join(f"{row['type']},{row['v']}\n" for row in rows))
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    monkeypatch.setattr(csv, "_BLOCK", 64)
-    monkeypatch.setattr(jsonl, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
+    seams.JSONL_BLOCK.put(monkeypatch, 64)
     assert told(ensue.run(text, path)) == told(ensue.run(text, rows))
 
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import ensue
 from ensue.language import tree
-from ensue.operators import absence
-from ensue.results import absent_matches as happened
+from tests import seams
 from tests.effort import broad
 from tests.equivalence.test_engine import compiled, found, note, run
 from tests.equivalence.test_sessions import cut, everything, pushed, table
@@ -54,8 +53,8 @@ def test_engine_eq_reference_with_correlated_unless(
         return
     expected = run(ready, rows, positions_only=positions_only, by_definition=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(absence, "_SLACK", 0)
-        patch.setattr(happened, "_PAIRS", 3)
+        seams.ABSENCE_SLACK.put(patch, 0)
+        seams.ABSENCE_PAIRS.put(patch, 3)
         fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
     note(expected)
     if query.limit is None:
@@ -71,7 +70,7 @@ def test_resumed_eq_uninterrupted_with_correlated_unless(
     if ready is None or not rows:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(absence, "_SLACK", 0)
+        seams.ABSENCE_SLACK.put(patch, 0)
         session, got = ready.open(), []
         for piece in cut(data, rows):
             got.append(session.push(table(piece)))

@@ -11,7 +11,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
-from ensue.predicates import sharing
+from tests import seams
 from tests.effort import costly
 from tests.equivalence.test_engine import compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, cut, everything, table
@@ -30,8 +30,8 @@ def leaving_out(*, always: bool) -> Iterator[None]:
     """Leave out events that concern no query from short stretches too."""
     with pytest.MonkeyPatch.context() as patch:
         if always:
-            patch.setattr(sharing, "_LONG", 0)
-            patch.setattr(sharing, "_MOSTLY", 1.0)
+            seams.LONG_BATCH.put(patch, 0)
+            seams.MOSTLY_SHARED.put(patch, 1.0)
         yield
 
 

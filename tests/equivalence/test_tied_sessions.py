@@ -15,7 +15,7 @@ import ensue
 from ensue.engine.session import Session
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
-from ensue.stream import store
+from tests import seams
 from tests.effort import costly
 from tests.equivalence.test_engine import compiled, described
 from tests.equivalence.test_sessions import EVERYTHING, everything, table
@@ -36,9 +36,9 @@ def tied(data: st.DataObject, rows: list[dict[str, Any]], coarse: int) -> list[d
 
 def dropping_at_once(patch: pytest.MonkeyPatch) -> None:
     """Let stores drop, count and thin out whatever they may."""
-    patch.setattr(store, "_MANY_TIED", 1)
-    patch.setattr(store, "_MANY", 0)
-    patch.setattr(store, "_FAN", 2)
+    seams.MANY_TIED.put(patch, 1)
+    seams.MANY_ROWS.put(patch, 0)
+    seams.MERGED_AT_ONCE.put(patch, 2)
 
 
 def cut_small(data: st.DataObject, rows: list[Any]) -> list[list[Any]]:

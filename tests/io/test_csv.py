@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ensue.io import csv
 from ensue.io.events import open_events
+from tests import seams
 from tests.io.reading import column_type, complaint, read, rows_of
 
 
@@ -23,7 +23,7 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
 
 
 def test_csv_is_read_with_its_types(tmp_path: Path) -> None:

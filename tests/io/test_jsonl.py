@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from ensue.errors import EventError
-from ensue.io import jsonl
 from ensue.io.events import open_events
+from tests import seams
 from tests.io.reading import complaint, read, rows_of
 
 
@@ -38,7 +38,7 @@ def test_json_times_are_read_when_declared(tmp_path: Path) -> None:
 
 
 def test_json_lines_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "_BLOCK", 105)
+    seams.JSONL_BLOCK.put(monkeypatch, 105)
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps({"a": n}) + "\n" for n in range(10, 35)) + '{"a": "x"}\n')
     source = open_events(path)

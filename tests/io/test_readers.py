@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.errors import EventError
-from ensue.io import arrow, csv, jsonl
 from ensue.io.columns import Reader
 from ensue.io.events import open_events
 from ensue.io.readers import files_of, open_files, open_pipe
+from tests import seams
 from tests.io.reading import complaint, read
 
 ROWS = [
@@ -91,9 +91,9 @@ FORMATS = [
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 128)
-    monkeypatch.setattr(jsonl, "_BLOCK", 256)
-    monkeypatch.setattr(arrow, "_BATCH_ROWS", 7)
+    seams.CSV_BLOCK.put(monkeypatch, 128)
+    seams.JSONL_BLOCK.put(monkeypatch, 256)
+    seams.ARROW_ROWS.put(monkeypatch, 7)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -132,7 +132,7 @@ def test_only_some_columns_are_read(tmp_path: Path, suffix: str, names: list[str
 def test_a_column_that_is_not_read_may_be_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv, "_BLOCK", 64)
+    seams.CSV_BLOCK.put(monkeypatch, 64)
     path = tmp_path / "events.csv"
     path.write_text("a,b\n" + "1,2\n" * 100 + "1,x\n")
     assert len(rows_of(open_files([path]).cuts(["a"]))) == 101
@@ -161,7 +161,7 @@ def test_csv_in_blocks_eq_csv_as_a_whole(
     types = {"a": pa.string(), "b": pa.string()}
     whole = read(path, types=types)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv, "_BLOCK", size)
+        seams.CSV_BLOCK.put(patch, size)
         assert read(path, types=types) == whole
     assert len(whole) == sum(1 for a, b in rows)
 

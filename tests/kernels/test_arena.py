@@ -10,13 +10,11 @@ import pytest
 
 import ensue
 from ensue.engine.run import find_matches
-from ensue.kernels.graph import arena
-from ensue.kernels.graph.arena import Arena
 from ensue.kernels.graph.segment import Segment
-from ensue.kernels.match import driver
 from ensue.kernels.match.driver import MatchDriver
 from ensue.options import ReadOptions
 from ensue.results.matches import Matches
+from tests import seams
 from tests.pairs import Row, collected, related_pairs
 
 EQUAL = "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v = b.v WITHIN 8 EVENTS"
@@ -37,9 +35,9 @@ QUERIES = [
 def lending(first_nodes: int = 1 << 16) -> Iterator[None]:
     """Lend the arrays to all matches, however few they are, with room for some nodes at first."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Arena, "_is_worth_lending", lambda *_: True)
-        patch.setattr(arena, "_NODES_A_HIT", 1 << 20)
-        patch.setattr(driver, "_FIRST_NODES", first_nodes)
+        seams.WORTH_LENDING.put(patch, lambda *_: True)
+        seams.NODES_A_HIT.put(patch, 1 << 20)
+        seams.FIRST_NODES.put(patch, first_nodes)
         yield
 
 
@@ -96,13 +94,13 @@ def test_matches_that_are_kept_stay_what_they_were(query: str) -> None:
 def handed_out(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
     """Watch what evaluators hand out."""
     seen: list[Segment] = []
-    harvest = MatchDriver._harvest
+    harvest = seams.HARVEST.original
 
     def watched(self: MatchDriver) -> Segment:
         seen.append(harvest(self))
         return seen[-1]
 
-    monkeypatch.setattr(MatchDriver, "_harvest", watched)
+    seams.HARVEST.put(monkeypatch, watched)
     return seen
 
 

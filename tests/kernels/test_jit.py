@@ -12,9 +12,9 @@ import numba
 import numpy as np
 import pytest
 
-from ensue.kernels.compile import announcing
 from ensue.kernels.compile.announcing import announce
 from ensue.kernels.memory import read_only
+from tests import seams
 
 _LOADED = """
 import json
@@ -154,7 +154,7 @@ def test_compiling_is_announced_once_for_a_set_of_kernels(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(announcing, "_said", set())
+    seams.ANNOUNCED.put(monkeypatch, set())
     monkeypatch.delattr(sys, "ps1", raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: watched == "terminal")
     shell = object() if watched == "notebook" else None
@@ -173,7 +173,7 @@ def test_compiling_is_announced_once_for_a_set_of_kernels(
 def test_nothing_is_said_where_there_is_no_standard_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(announcing, "_said", set())
+    seams.ANNOUNCED.put(monkeypatch, set())
     monkeypatch.setattr(sys, "stderr", None)
     with caplog.at_level(logging.INFO, logger="ensue"):
         announce("ensue.kernels.match.evaluate")

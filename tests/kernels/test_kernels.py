@@ -16,12 +16,12 @@ from hypothesis import given
 
 import ensue
 from ensue.engine.run import find_matches
-from ensue.kernels.graph import segment
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import HITS, NODES, STARTS, Graph, Hits
 from ensue.kernels.match import driver
 from ensue.kernels.match.driver import MatchDriver
 from ensue.options import ReadOptions
+from tests import seams
 from tests.kernels.digest import Question, digest
 from tests.pairs import Pair, collected, pairs, related_pairs
 
@@ -100,7 +100,7 @@ def found(query: ensue.Query, rows: list[dict[str, Any]], **how: Any) -> list[tu
 def test_arrays_that_are_soon_full_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [(ensue.compile(pair.text), pair.rows) for pair in collected(100, 7)]
     whole = [sorted(map(str, found(*case))) for case in cases]
-    monkeypatch.setattr(driver, "_FIRST_NODES", 4)
+    seams.FIRST_NODES.put(monkeypatch, 4)
     original = driver.new_hits
     monkeypatch.setattr(driver, "new_hits", lambda _: original(1))
     assert [sorted(map(str, found(*case))) for case in cases] == whole
@@ -125,7 +125,7 @@ def listed(of: Segment, at_once: int = 1 << 10) -> Listed:
 
 def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
     """Give what the evaluation has of a segment before and after it is extracted."""
-    harvest = MatchDriver._harvest
+    harvest = seams.HARVEST.original
     seen: list[tuple[Segment, Segment]] = []
 
     def watched(self: MatchDriver) -> Segment:
@@ -138,7 +138,7 @@ def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
         return after
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MatchDriver, "_harvest", watched)
+        seams.HARVEST.put(patch, watched)
         found(ensue.compile(pair.text), pair.rows, **how)
     return iter(seen)
 
@@ -166,7 +166,7 @@ def test_counted_eq_listed_without_patience(pair: Pair) -> None:
         for limit in (-1, 1, 2):
             limited = Segment(each.graph, each.hits, limit)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(segment, "_WALKED_STEPS", 0)
+                seams.COUNTING_PATIENCE.put(patch, 0)
                 assert limited.count() == len(listed(limited))
             assert limited.count() == len(listed(limited))
 

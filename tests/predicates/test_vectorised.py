@@ -17,11 +17,11 @@ from ensue.automata.build import AtStart, Compiled, TypeTest, compile_formula
 from ensue.automata.machine import One
 from ensue.logic.build import to_formula
 from ensue.logic.reference import Event
-from ensue.predicates import symbols as symbols_module
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Strings, vector_of
+from tests import seams
 from tests.automata.slow_twin import symbol_of
 from tests.effort import broad, costly
 from tests.predicates.expressions import COLUMNS, SCHEMA, SIMPLE, predicates, tables
@@ -118,8 +118,8 @@ def test_symbols_eq_predicates_one_by_one(texts: list[str], data: st.DataObject)
         first = (pa.array(range(seen, seen + len(types)), pa.int64()).to_numpy()) == 0
         with pytest.MonkeyPatch.context() as patch:
             # A few events at a time are read in another way than many.
-            patch.setattr(symbols_module, "_SMALL", data.draw(st.sampled_from((0, 100))))
-            patch.setattr(symbols_module, "_RARE", data.draw(st.sampled_from((0, 100))))
+            seams.SMALL_ALPHABET.put(patch, data.draw(st.sampled_from((0, 100))))
+            seams.RARE_SYMBOL.put(patch, data.draw(st.sampled_from((0, 100))))
             symbols = alphabet.read(Batch(table, strings_of(types)), None, first)
         expected = [
             symbol_of(compiled, event, seen + row)

@@ -14,12 +14,12 @@ from ensue.options import ReadOptions
 from ensue.spark.order import order_of
 from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
-from ensue.spark.streaming import log
 from ensue.spark.streaming.bucket import Bucket, State, Step
 from ensue.spark.streaming.live import LiveStates
 from ensue.spark.streaming.log import SNAPSHOT
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.worker import Task
+from tests import seams
 from tests.spark.frames import SCHEMA
 
 PLAIN = "SELECT * FROM S WHERE A AS x ; B AS y ; A AS z PARTITION BY [g] WITHIN 20 [ts] LIMIT 1"
@@ -99,7 +99,7 @@ SNAPSHOTS = {"consumed": CONSUMED, "unbounded": UNBOUNDED, "events": EVENTS, "st
 def test_rebuilt_eq_live_eq_local(
     text: str, survival: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "_LEAST_SNAPSHOT", 5_000)
+    seams.LEAST_SNAPSHOT.put(monkeypatch, 5_000)
     chance, stored, found = random.Random(7), Stored(), []
     live: State | None = None
     for batch in range(12):
@@ -140,7 +140,7 @@ def test_state_is_bounded_by_the_window_and_writes_by_the_events(text: str) -> N
 def test_snapshots_are_written_in_proportion_to_the_events(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "_LEAST_SNAPSHOT", 20_000)
+    seams.LEAST_SNAPSHOT.put(monkeypatch, 20_000)
     stored = Stored()
     state = bucket(text).begin()
     for batch in range(60):

@@ -1,0 +1,123 @@
+"""The private names that tests replace: all of them, each with the reason.
+
+A test that needs to see what happens at a size that takes gigabytes, at a moment that nobody can
+hit, or between two calls goes through one of these. A name that moves is mended here, once.
+Mutations are beside this: to replace anything at all is what they are for.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Seam(NamedTuple):
+    """A private name, and why it is replaced."""
+
+    place: str
+    why: str
+
+    def put(self, patch: pytest.MonkeyPatch, value: object) -> None:
+        """Replace it until the patch is undone."""
+        patch.setattr(self.place, value)
+
+    @property
+    def original(self) -> Any:
+        """What is there now."""
+        return pkgutil.resolve_name(self.place)
+
+
+CSV_BLOCK = Seam(
+    "ensue.io.csv._BLOCK",
+    "Bytes read at once: small blocks end in the middle of lines and quotes.",
+)
+JSONL_BLOCK = Seam(
+    "ensue.io.jsonl._BLOCK",
+    "Bytes read at once: small blocks end in the middle of lines.",
+)
+ARROW_ROWS = Seam(
+    "ensue.io.arrow._BATCH_ROWS",
+    "Rows read at once: a small file is then many batches.",
+)
+PARQUET_WAITING = Seam(
+    "ensue.cli.writing._ParquetSink._WAITING",
+    "Matches kept before they are written: few make many row groups.",
+)
+TEXT_WRITE = Seam(
+    "ensue.cli.writing.TextSink._write",
+    "How a table of matches is written: a run can die half way through.",
+)
+MANY_TIED = Seam(
+    "ensue.stream.store._MANY_TIED",
+    "Rows of one time that are worth being counted and dropped: a few.",
+)
+MANY_ROWS = Seam(
+    "ensue.stream.store._MANY",
+    "Rows from which those that no partial match needs are looked for: any.",
+)
+MERGED_AT_ONCE = Seam(
+    "ensue.stream.store._FAN",
+    "Batches of about one size that are put together into one: two.",
+)
+REFERENCE_BATCH = Seam(
+    "ensue.operators.reference._LEAST",
+    "Events that the reference operator reads at once, at least.",
+)
+REFERENCE_READ = Seam(
+    "ensue.operators.reference.ReferenceOperator._read_part",
+    "What it reads at once, to be watched.",
+)
+ANNOUNCED = Seam(
+    "ensue.kernels.compile.announcing._said",
+    "Which sets of kernels were announced in this process already.",
+)
+FIRST_NODES = Seam(
+    "ensue.kernels.match.driver._FIRST_NODES",
+    "Nodes of a graph before it grows: a few are soon full.",
+)
+HARVEST = Seam(
+    "ensue.kernels.match.driver.MatchDriver._harvest",
+    "What is taken out of the graph of an evaluation, to be watched.",
+)
+COUNTING_PATIENCE = Seam(
+    "ensue.kernels.graph.segment._WALKED_STEPS",
+    "Steps of listing before matches are counted without it: none.",
+)
+WORTH_LENDING = Seam(
+    "ensue.kernels.graph.arena.Arena._is_worth_lending",
+    "Whether a graph is lent to a result instead of copied.",
+)
+NODES_A_HIT = Seam(
+    "ensue.kernels.graph.arena._NODES_A_HIT",
+    "Nodes for each hit up to which a graph is worth lending: any number.",
+)
+LONG_BATCH = Seam(
+    "ensue.predicates.sharing._LONG",
+    "Rows of a batch from which events that matter to no query are left out.",
+)
+MOSTLY_SHARED = Seam(
+    "ensue.predicates.sharing._MOSTLY",
+    "The share of events that may matter for that: all.",
+)
+ABSENCE_SLACK = Seam(
+    "ensue.operators.absence._SLACK",
+    "Matches right of UNLESS kept in vain before they are dropped: none.",
+)
+ABSENCE_PAIRS = Seam(
+    "ensue.results.absent_matches._PAIRS",
+    "Pairs of both sides of an UNLESS compared in one block: few.",
+)
+LEAST_SNAPSHOT = Seam(
+    "ensue.spark.streaming.log._LEAST_SNAPSHOT",
+    "Bytes of a log of states that are replayed rather than replaced.",
+)
+SMALL_ALPHABET = Seam(
+    "ensue.predicates.symbols._SMALL",
+    "Events that are looked at one by one: none, or all.",
+)
+RARE_SYMBOL = Seam(
+    "ensue.predicates.symbols._RARE",
+    "Distinct strings that are looked up one by one: none, or all.",
+)
