@@ -15,7 +15,6 @@ import pytest
 
 import ensue
 from ensue.state import container as blocks
-from ensue.state.codec import decode, encode
 from tests.effort import FUZZ
 from tests.engine.kept_snapshots import CASES, FOLDER, ROWS
 
@@ -263,36 +262,3 @@ def test_states_that_do_not_hang_together_are_refused_or_do_no_harm() -> None:
         except ensue.SnapshotError:
             refused += 1
     assert refused > MANY // 20
-
-
-# plain values
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        0,
-        -1,
-        2**70,
-        -(2**63),
-        1.5,
-        "between",
-        "\ud800",
-        b"\0\xff",
-        (),
-        (1, ("a", None)),
-        frozenset({(0, None), (1, frozenset({2}))}),
-        {"a": 1, (1, 2): "b"},
-    ],
-)
-def test_plain_values_are_read_as_they_were_written(value: Any) -> None:
-    read = decode(encode(value))
-    assert read == value
-    assert type(read) is type(value)
-
-
-def test_sets_are_written_in_one_order() -> None:
-    names = [f"name {number}" for number in range(50)]
-    assert encode(frozenset(names)) == encode(frozenset(reversed(names)))
