@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -203,3 +203,21 @@ def test_lateness_that_is_no_duration_is_an_error(lateness: str) -> None:
 def test_a_missing_tiebreak_column_is_an_error() -> None:
     with pytest.raises(ensue.EventError, match="tiebreak"):
         run("A", timed("A", [0]), time="t", lateness=5, tiebreak="n")
+
+
+def test_dicts_may_have_their_times_as_text() -> None:
+    """As `json.loads` gives them."""
+    query = ensue.compile("SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 SECONDS")
+    rows = [
+        {"type": "A", "t": "2026-01-31T09:30:00Z"},
+        {"type": "A", "t": "2026-01-31T10:30:01.5+01:00"},
+        {"type": "B", "t": "2026-01-31T09:30:03Z"},
+    ]
+    (match,) = query.run(rows, time="t")
+    assert (match.start, match.end_time) == (1, datetime(2026, 1, 31, 9, 30, 3, tzinfo=UTC))
+    session = query.open(time="t")
+    assert [len(session.push(row)) for row in rows] == [0, 0, 1]
+    with pytest.raises(ensue.EventError, match=r"without a zone|give all times a zone"):
+        session.push({"type": "B", "t": "2026-01-31T09:30:04"})
+    with pytest.raises(ensue.EventError, match="'soon'"):
+        session.push({"type": "B", "t": "soon"})

@@ -77,7 +77,8 @@ def batch_of_rows(
 ) -> pa.RecordBatch:
     """Turn rows into a batch: the known columns with their types first, then new ones.
 
-    With `times`, texts that look like times become times where the options say so.
+    With `times`, texts that look like times become times where the options say so, and in any case
+    in the columns with the times of events.
     """
     types = {field.name: field.type for field in known}
     arrays: dict[str, pa.Array[Any]] = {}
@@ -96,7 +97,7 @@ def batch_of_rows(
         elif not options.is_used(name):
             arrays[name] = shown_array(column, held, inner)
             continue
-        elif times and options.finds_times(name):
+        elif name in options.times or (times and options.finds_times(name)):
             found = times_in(column, held, inner)
             if found is not None:
                 arrays[name] = found
