@@ -42,11 +42,11 @@ ARROW_ROWS = Seam(
     "Rows read at once: a small file is then many batches.",
 )
 PARQUET_WAITING = Seam(
-    "ensue.cli.writing._ParquetSink._WAITING",
+    "ensue.cli.run.writing._ParquetSink._WAITING",
     "Matches kept before they are written: few make many row groups.",
 )
 TEXT_WRITE = Seam(
-    "ensue.cli.writing.TextSink._write",
+    "ensue.cli.run.writing.TextSink._write",
     "How a table of matches is written: a run can die half way through.",
 )
 MANY_TIED = Seam(

@@ -8,7 +8,7 @@ import pytest
 
 import ensue
 from ensue import options as declared
-from ensue.cli.run import run as run_command
+from ensue.cli.commands.run import run as run_command
 
 PAIRS = "SELECT * FROM S WHERE A ; B"
 MANY = "SELECT count(*) AS n FROM S WHERE A+ ; B WITHIN 100 EVENTS"

@@ -138,7 +138,7 @@ class ResultOptions:
 
     output: Output = _option(
         "bindings",
-        "bindings, or positions: without the variables that events are bound to.",
+        "'bindings', or 'positions' without the variables that events are bound to.",
         "KIND",
     )
     exact: bool = _option(

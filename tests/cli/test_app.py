@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ensue.cli.check import check
-from ensue.cli.demo import demo
-from ensue.cli.generate import stock
-from ensue.cli.run import run
-from ensue.cli.test import run_tests
+from ensue.cli.commands.check import check
+from ensue.cli.commands.demo import demo
+from ensue.cli.commands.explain import explain
+from ensue.cli.commands.generate import stock
+from ensue.cli.commands.run import run
+from ensue.cli.commands.test import run_tests
 from tests.cli.command import ensue, start
 from tests.waiting import PATIENCE
 
@@ -28,7 +29,18 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["run"], ["check"], ["test"], ["generate"], ["generate", "stock"], ["demo"]]
+    "arguments",
+    [
+        [],
+        ["run"],
+        ["check"],
+        ["explain"],
+        ["test"],
+        ["generate"],
+        ["generate", "stock"],
+        ["demo"],
+        ["warm"],
+    ],
 )
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     outcome = ensue(*arguments, "--help")
@@ -52,7 +64,7 @@ def test_help_imports_no_arrow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("command", [check, run, run_tests, stock, demo])
+@pytest.mark.parametrize("command", [check, run, explain, run_tests, stock, demo])
 def test_examples_of_the_help_run(
     command: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

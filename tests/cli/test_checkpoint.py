@@ -17,10 +17,10 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
-from ensue.cli import checkpoint as checkpoints
-from ensue.cli import running
-from ensue.cli.checkpoint import Checkpoint, Saver, read_checkpoint, write_checkpoint
-from ensue.cli.plan import Every
+from ensue.cli.run import checkpoint as checkpoints
+from ensue.cli.run import local as running
+from ensue.cli.run.checkpoint import Checkpoint, Saver, read_checkpoint, write_checkpoint
+from ensue.cli.run.options import Interval
 from ensue.datasets import stock_table
 from ensue.errors import SnapshotError
 from ensue.io.write import write_events
@@ -180,7 +180,7 @@ def test_killed_eq_uninterrupted(folder: Path) -> None:
 # Before every push it says so and reads a byte, so that it never runs far ahead of its parent.
 _IN_TURNS = """
 import os, sys
-from ensue.cli import running
+from ensue.cli.run import local as running
 from ensue.io import csv
 csv._BLOCK = 20_000
 push = running.Session.push
@@ -295,7 +295,7 @@ def test_what_is_new_is_saved_while_nothing_comes(folder: Path) -> None:
         folder / "c",
         {},
         {},
-        Every(seconds=10),
+        Interval(seconds=10),
         lambda: saved.append(now[0]) or b"",  # type: ignore[func-returns-value]
         lambda: 0,
         lambda: now[0],

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ensue.cli import checkpoint as checkpoints
-from ensue.cli.checkpoint import Checkpoint
+from ensue.cli.run import checkpoint as checkpoints
+from ensue.cli.run.checkpoint import Checkpoint
 from tests import seams
 from tests.cli.command import ensue
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ensue.cli.demo import QUERY
+from ensue.cli.commands.demo import QUERY
 from tests.cli.command import ensue
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ensue.cli import running
+from ensue.cli.run import local as running
 from ensue.errors import EventError
 from ensue.io.write import write_events
 from tests import seams

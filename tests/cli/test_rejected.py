@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ensue as library
-from ensue.cli import running
+from ensue.cli.run import local as running
 from tests import seams
 from tests.cli.command import ensue
 
@@ -249,7 +249,7 @@ def test_bad_lines_of_a_followed_file(folder: Path, monkeypatch: pytest.MonkeyPa
         (["--on-error", "collect", "no/b.jsonl"], "--on-error collect no/b.jsonl: there is no"),
         (["--on-error", "collect", "e.csv"], "--on-error collect e.csv: this file is read"),
         (["--on-error", "collect", "m.csv", "-o", "m.csv"], "--on-error collect and -o name the"),
-        ([*COLLECT, "--engine", "spark"], "--follow, --checkpoint, --on-error and --long go with"),
+        ([*COLLECT, "--engine", "spark"], "--on-error goes with --engine local only"),
     ],
 )
 def test_what_cannot_be_collected(folder: Path, arguments: list[str], sentence: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ensue.cli import running
+from ensue.cli.run import local as running
 from tests import seams
 from tests.cli.command import NARROW, Outcome, ensue, start
 from tests.waiting import wait_until

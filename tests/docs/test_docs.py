@@ -22,7 +22,7 @@ import pytest
 
 import ensue
 from ensue.cli.testing.files import rule_tests
-from ensue.cli.testing.judge import judge, told
+from ensue.cli.testing.judge import judge, report
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -126,7 +126,7 @@ def test_rule_tests_of_the_page_pass() -> None:
     for block in found:
         for test in rule_tests(tomllib.loads(block.text), page.with_name("page.ceql.toml")):
             verdict = judge(test)
-            assert verdict.passed, f"{page.name}:{block.line}: {told(verdict)}"
+            assert verdict.passed, f"{page.name}:{block.line}: {report(verdict)}"
 
 
 def rows(page: Path) -> list[list[str]]:

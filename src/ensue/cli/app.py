@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ensue.cli.check import check
-from ensue.cli.demo import demo
-from ensue.cli.explain import explain
-from ensue.cli.generate import generate
-from ensue.cli.run import run
+from ensue.cli.commands.check import check
+from ensue.cli.commands.demo import demo
+from ensue.cli.commands.explain import explain
+from ensue.cli.commands.generate import generate
+from ensue.cli.commands.run import run
+from ensue.cli.commands.test import run_tests
+from ensue.cli.commands.warm import warm
 from ensue.cli.terminal import remark, say, sentence_of, silence_output
-from ensue.cli.test import run_tests
-from ensue.cli.warm import warm
 
 app = typer.Typer(
     name="ensue",

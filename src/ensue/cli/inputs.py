@@ -8,11 +8,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ensue.cli.terminal import UsageError, count
 from ensue.errors import Source
 from ensue.rules.files import RuleFile, decoded, read_rule, split_rule
+
+if TYPE_CHECKING:
+    from ensue.analysis.schema import Schema
 
 STDIN = "-"
 _QUERY_END = ".ceql"
@@ -44,7 +47,7 @@ def query_files(arguments: Iterable[str]) -> list[str]:
 
 
 def rule_arguments(query: str, events: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Tell rules from events: a folder, several .ceql files, or one that has settings.
+    """Separate rules from events: a folder, several .ceql files, or one that has settings.
 
     The list of rules is empty where there is a single query without settings.
     """
@@ -119,6 +122,18 @@ def read_schema(path: Path) -> dict[str, Any]:
             f"{path}: a schema is an object {{attribute: type}} or {{event: {{attribute: type}}}}"
         )
     return schema
+
+
+def schema_of_file(path: Path | None, *, partial: bool = False) -> Schema | None:
+    """Read a schema; `partial` where events may have other attributes too."""
+    from ensue.analysis.schema import from_python
+
+    if path is None:
+        return None
+    try:
+        return from_python(read_schema(path), partial=partial)
+    except TypeError as error:
+        raise UsageError(f"--schema {path}: {error}") from error
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, Any]:

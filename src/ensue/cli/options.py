@@ -16,8 +16,18 @@ from ensue.options import Group, Limits, ReadOptions, ResultOptions, argument_na
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
-GROUPS: tuple[Group, ...] = (ReadOptions, ResultOptions, Limits)
-"""What a run may be told, apart from what only the command line has."""
+QUERY, EVENTS, MATCHES, LIMITS, CHECKPOINTS, ENGINE = (
+    "Query",
+    "Events",
+    "Matches",
+    "Limits: a query that needs more stops with exit code 1",
+    "Checkpoints",
+    "Engine",
+)
+"""Under these headings the help of a run shows its options."""
+
+GROUPS: dict[Group, str] = {ReadOptions: EVENTS, ResultOptions: MATCHES, Limits: LIMITS}
+"""The options of a run that Python has too, and their headings."""
 
 
 def takes_options(command: _Function) -> _Function:
@@ -27,7 +37,7 @@ def takes_options(command: _Function) -> _Function:
     """
     own = inspect.signature(command, eval_str=True)
     parameters = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    for group in GROUPS:
+    for group, heading in GROUPS.items():
         hints = get_type_hints(group)
         for each in fields(group):
             name = argument_name(group, each)
@@ -36,7 +46,7 @@ def takes_options(command: _Function) -> _Function:
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=each.default,
-                    annotation=_annotation(name, each, hints[each.name]),
+                    annotation=_annotation(name, each, hints[each.name], heading),
                 )
             )
     parameters.sort(key=lambda each: each.kind)
@@ -45,14 +55,18 @@ def takes_options(command: _Function) -> _Function:
     return command
 
 
-def _annotation(name: str, each: Field[Any], kind: object) -> object:
+def _annotation(name: str, each: Field[Any], kind: object, heading: str) -> object:
     """Return the type and the help of one option, as Typer takes them."""
     about = each.metadata["about"].replace("[", "\\[")
+    is_number = type(each.default) is int
     option = typer.Option(
         *_flags(name),
         metavar=each.metadata["metavar"],
-        help=about[0].upper() + about[1:],
-        show_default=each.default not in (None, False, (), MISSING),
+        help=about[0].upper()
+        + about[1:]
+        + (f"  \\[default: {each.default:,}]" if is_number else ""),
+        show_default=not is_number and each.default not in (None, False, (), MISSING),
+        rich_help_panel=heading,
     )
     if name == "nulls":
         kind = list[str]

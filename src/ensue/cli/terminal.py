@@ -52,7 +52,7 @@ def remarks() -> Console:
 
 
 def is_coloured(console: Console) -> bool:
-    """Tell whether this console shows colours."""
+    """Return whether this console shows colours."""
     return console.color_system is not None and not console.no_color
 
 

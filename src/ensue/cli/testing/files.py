@@ -62,7 +62,7 @@ class RuleTest:
 
 
 def is_rule_test(path: Path) -> bool:
-    """Tell rule tests from other files by their names."""
+    """Return whether a file is a rule test, by its name."""
     return path.name.endswith(ENDS)
 
 
@@ -146,16 +146,16 @@ def _test(data: Mapping[str, Any], path: Path, index: int | None) -> RuleTest:
     number = "the test" if index is None else f"test {index + 1}"
     rule = _query(data.get("query"), path, where)
     # What the test says goes before what the rule says.
-    said = {**rule.settings, **data}
+    settings = {**rule.settings, **data}
     return RuleTest(
         path,
         index,
         data.get("name", number),
         rule.source,
         _events(data["events"], path, where),
-        {key: said[key] for key in _OPTIONS if key in said},
+        {key: settings[key] for key in _OPTIONS if key in settings},
         {**rule.settings.get("params", {}), **data.get("params", {})},
-        said.get("schema"),
+        settings.get("schema"),
         data.get("matches"),
         data.get("count"),
     )

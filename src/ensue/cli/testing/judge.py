@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 _MOST_SHOWN = 20
 
 
-def told(verdict: Verdict) -> list[str]:
+def report(verdict: Verdict) -> list[str]:
     """Say what is wrong, in lines: a sentence, then - what is missing and + what is too much."""
     if verdict.problem is not None:
         return verdict.problem.splitlines()

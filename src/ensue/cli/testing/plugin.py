@@ -46,11 +46,11 @@ class RuleItem(pytest.Item):
 
     def runtest(self) -> None:
         """Fail with what is missing and what is too much."""
-        from ensue.cli.testing.judge import judge, told
+        from ensue.cli.testing.judge import judge, report
 
         verdict = judge(self.rule_test)
         if not verdict.passed:
-            raise RuleTestError("\n".join(told(verdict)))
+            raise RuleTestError("\n".join(report(verdict)))
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """Show the difference, without a traceback through this file."""

@@ -15,7 +15,10 @@ from ensue.io.files import with_compressed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-generate = typer.Typer(no_args_is_help=True, help="Generate streams of events to play with.")
+generate = typer.Typer(
+    no_args_is_help=True,
+    help="Generate streams of events, for example ensue generate stock -o trades.csv",
+)
 
 _ENDS = (*with_compressed(".csv", ".jsonl", ".ndjson"), ".parquet", ".pq")
 
@@ -32,6 +35,7 @@ def stock(
         Path | None,
         typer.Option(
             "-o",
+            "--out",
             metavar="FILE",
             help="A file that ends in .csv, .jsonl or .parquet; without one, CSV is written to "
             "standard output.",

@@ -66,13 +66,13 @@ def demo(
     with exit_codes():
         events = _USUAL[engine] if events is None else events
         if engine is Engine.SPARK:
-            from ensue.cli.spark_demo import demo as spark_demo
+            from ensue.cli.commands.spark_demo import demo as spark_demo
 
             spark_demo(events, seed)
             return
         import ensue
         from ensue.cli.highlight import highlighted
-        from ensue.cli.running import summary
+        from ensue.cli.run.local import summary
         from ensue.datasets import stock_table
         from ensue.results.display import print_matches
 

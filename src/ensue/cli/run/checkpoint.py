@@ -17,20 +17,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ensue.cli.plan import Every
+from ensue.cli.run.options import Interval
 from ensue.cli.terminal import UsageError
 from ensue.errors import SnapshotError
 from ensue.io.columns import Position
 from ensue.io.replacing import replacing
 
 _MAGIC = b"ensue checkpoint 1\n"
-_HEAD = 1 << 12
-"""So many bytes of a file tell it from others."""
+_HEAD_BYTES = 1 << 12
+"""How many of its first bytes identify a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A moment of a run."""
+    """The state of a run, and where its input and outputs stood then."""
 
     about: Mapping[str, Any]
     """What the run is: query and options. Another run must not go on from it."""
@@ -49,7 +49,7 @@ class Checkpoint:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Put a checkpoint in place of the one before it, in one step."""
-    told = {
+    header = {
         "about": checkpoint.about,
         "files": checkpoint.files,
         "position": checkpoint.position,
@@ -58,7 +58,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "finished": checkpoint.finished,
         "rejected": checkpoint.rejected,
     }
-    content = json.dumps(told).encode() + b"\n" + checkpoint.session
+    content = json.dumps(header).encode() + b"\n" + checkpoint.session
     with replacing(path) as new:
         new.write_bytes(_MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
     _sync_folder(path)
@@ -95,19 +95,19 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
         raise SnapshotError(
             f"{path}: this checkpoint is damaged; remove it to start from the beginning"
         )
-    told, _, session = content.partition(b"\n")
-    known = json.loads(told)
+    header, _, session = content.partition(b"\n")
+    known = json.loads(header)
     known["rejected"] = tuple(known.get("rejected", (0, 0)))
     return Checkpoint(**known, session=session)
 
 
 def refuse_other_run(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Stop when a checkpoint belongs to another run than this one."""
-    for key, told in now.items():
-        if before.get(key) != told:
+    for key, value in now.items():
+        if before.get(key) != value:
             raise SnapshotError(
                 f"{path}: this checkpoint was made with another {key} ({_shown(before.get(key))}, "
-                f"now {_shown(told)}); remove it to start from the beginning, or name another file"
+                f"now {_shown(value)}); remove it to start from the beginning, or name another file"
             )
 
 
@@ -121,7 +121,8 @@ def _shown(value: Any) -> str:
 def describe_files(files: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
     """Name files and what they begin with, as far as they go by now."""
     return {
-        name: [[str(path), *_head(path, _HEAD)] for path in each] for name, each in files.items()
+        name: [[str(path), *_head(path, _HEAD_BYTES)] for path in each]
+        for name, each in files.items()
     }
 
 
@@ -132,10 +133,10 @@ def refuse_other_files(
 
     A file that is followed may also have been rotated: its position says which one it was.
     """
-    for name, told in before.files.items():
+    for name, known in before.files.items():
         now = [str(each) for each in files.get(name, ())]
-        rotating = len(told) - 1 if follow and _has_origin(before.position.get(name)) else None
-        for number, (was, length, digest) in enumerate(told):
+        rotating = len(known) - 1 if follow and _has_origin(before.position.get(name)) else None
+        for number, (was, length, digest) in enumerate(known):
             if now[number : number + 1] != [was]:
                 raise SnapshotError(
                     f"{path}: this checkpoint was made with other events: {was} is not where it "
@@ -149,7 +150,7 @@ def refuse_other_files(
 
 
 def _has_origin(position: Position | None) -> bool:
-    """Tell whether a position is in a file that was followed."""
+    """Return whether a position is in a file that was followed."""
     within = (position or {}).get("within", position or {})
     return within.get("origin") is not None
 
@@ -191,7 +192,7 @@ class Saver:
         path: Path,
         about: Mapping[str, Any],
         files: Mapping[str, Sequence[Path]],
-        every: Every,
+        every: Interval,
         snapshot: Callable[[], bytes],
         output: Callable[[], int],
         now: Callable[[], float] = clock.monotonic,
@@ -212,11 +213,11 @@ class Saver:
         self._position: Position | None = None
 
     def started(self, rows: int) -> None:
-        """Know how many events were read before."""
+        """Start from so many events that were read before."""
         self._rows = self._saved_rows = rows
 
     def step(self, rows: int, position: Position) -> None:
-        """Know that so many more events were read and their matches written; save if it is time."""
+        """Note that more events were read and their matches written; save if it is time."""
         self._rows += rows
         self._position = position
         self.idle()

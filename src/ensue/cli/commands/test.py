@@ -34,7 +34,7 @@ def run_tests(
         ),
     ],
     update: Annotated[
-        bool, typer.Option("--update", help="Write what came out into the files.")
+        bool, typer.Option("--update", help="Write the matches that were found into the files.")
     ] = False,
 ) -> None:
     """Test rules: run queries on events and compare the matches with those expected.
@@ -60,8 +60,8 @@ def run_tests(
             for line in lines:
                 say(_painted(line) if colour else line)
         failures = numbers["failed"]
-        told = ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)
-        say(f"{count(numbers.total(), 'test')} in {count(len(files), 'file')}: {told}")
+        numbered = ", ".join(f"{number:,} {word}" for word, number in numbers.items() if number)
+        say(f"{count(numbers.total(), 'test')} in {count(len(files), 'file')}: {numbered}")
     if failures:
         raise typer.Exit(BAD_INPUT)
 
@@ -98,15 +98,15 @@ def _run(file: Path, update: bool) -> tuple[list[str], dict[str, int]]:
     failed = [each for each in verdicts if (each.problem if update else not each.passed)]
     lines = [f"{'FAILED' if failed else 'updated' if updated else 'ok'}  {file}"]
     for verdict in failed:
-        lines += _told(verdict)
+        lines += _report(verdict)
     passed = len(verdicts) - len(failed) - updated
     return lines, {"passed": passed, "failed": len(failed), "updated": updated}
 
 
-def _told(verdict: Verdict) -> list[str]:
-    from ensue.cli.testing.judge import told
+def _report(verdict: Verdict) -> list[str]:
+    from ensue.cli.testing.judge import report
 
-    return [f"  {verdict.test.name}", *(f"    {line}" for line in told(verdict))]
+    return [f"  {verdict.test.name}", *(f"    {line}" for line in report(verdict))]
 
 
 def _painted(line: str) -> str:

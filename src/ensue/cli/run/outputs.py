@@ -62,7 +62,7 @@ def _refuse_standard_output(read: Mapping[_Identity, tuple[str, str]]) -> None:
 
 
 def identity_of(path: str | Path) -> _Identity | None:
-    """Tell a regular file from all others, under whatever name; None where there is none."""
+    """Return what identifies a regular file under all its names; None where there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116
     except OSError:

@@ -9,7 +9,6 @@ import typer
 
 from ensue.cli.terminal import (
     BAD_INPUT,
-    UsageError,
     count,
     drawn,
     exit_codes,
@@ -54,10 +53,10 @@ def check(
       ensue check --schema schema.json - < rule.ceql
     """
     with exit_codes():
-        from ensue.cli.inputs import query_files
+        from ensue.cli.inputs import query_files, schema_of_file
         from ensue.rules.files import RuleError
 
-        known = None if schema is None else _schema(schema)
+        known = schema_of_file(schema)
         files = query_files(queries)
         colour = is_coloured(output())
         errors = warnings = 0
@@ -75,16 +74,6 @@ def check(
         say(f"{count(len(files), 'file')}: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if errors:
         raise typer.Exit(BAD_INPUT)
-
-
-def _schema(path: Path) -> Schema:
-    from ensue.analysis.schema import from_python
-    from ensue.cli.inputs import read_schema
-
-    try:
-        return from_python(read_schema(path))
-    except TypeError as error:
-        raise UsageError(f"{path}: {error}") from error
 
 
 def _diagnose(file: str, schema: Schema | None) -> tuple[Source, tuple[Diagnostic, ...]]:

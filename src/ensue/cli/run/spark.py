@@ -8,7 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ensue.cli.flags import as_flag
+from ensue.cli.flags import as_flag, flag
+from ensue.cli.run.options import Format, RunOptions
+from ensue.cli.run.rules import RuleSet
 from ensue.cli.terminal import UsageError, count, output, remark, remarks, say
 from ensue.messages import spelled
 from ensue.options import ReadOptions
@@ -16,7 +18,6 @@ from ensue.options import ReadOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ensue.cli.rules import RuleSet
     from ensue.engine.query import Query
 
 _FORMATS = {
@@ -26,40 +27,69 @@ _FORMATS = {
 }
 
 
+def refuse_local_options(options: RunOptions, given: Mapping[str, Any]) -> None:
+    """Stop at an option that needs the local engine, with what Spark has in its place."""
+    used = {
+        "--follow": options.follow,
+        "--checkpoint": options.checkpoint is not None,
+        "--on-error": options.rejected is not None,
+        "--long": options.long,
+        "--positions": not options.show_events and given["output"] != "positions",
+        **{
+            flag(name): bool(given[name]) for name in ("exact", "time_format", "nulls", "delimiter")
+        },
+    }
+    for option, is_used in used.items():
+        if is_used:
+            raise UsageError(f"{option} goes with --engine local only: {_INSTEAD[option]}")
+
+
+_NOT_ON_SPARK = ("exact", "time_format", "nulls", "delimiter")
+_READER = "read the files with spark.read in Python, and call ensue.spark.recognize"
+_STREAM = "call ensue.spark.recognize on a streaming DataFrame in Python"
+_INSTEAD = {
+    "--follow": f"to follow events on Spark, {_STREAM}",
+    "--checkpoint": "a run on Spark starts from the beginning; for one that is continued after a "
+    f"failure, {_STREAM} and write it with a checkpointLocation",
+    "--on-error": f"Spark's readers have a mode for lines that cannot be read; {_READER}",
+    "--long": "write -o matches.parquet, and explode the arrays of events there",
+    "--positions": "on Spark matches hold their events; --output positions leaves out their "
+    "variables",
+    "--exact": "Spark has no numbers of that size; its counts stop at 2^63 - 1",
+    "--time-format": f"Spark's readers have timestampFormat; {_READER}",
+    "--null": f"Spark's readers have nullValue; {_READER}",
+    "--delimiter": f"Spark's readers have sep; {_READER}",
+}
+"""What to do on Spark instead of giving an option."""
+
+
 def execute(
     query: Query | RuleSet,
     paths: Mapping[str, Sequence[str]],
-    options: dict[str, Any],
+    given: Mapping[str, Any],
+    options: RunOptions,
     *,
     master: str | None,
-    format: str,
-    out: Path | None,
-    most: int,
     only_explain: bool,
 ) -> None:
     """Recognize a query in files, and write or show what was found."""
     files = _files(paths)
     kind = _kind(files)
-    if format == "parquet" and out is None:
-        raise UsageError("--format parquet needs a place: add -o matches.parquet")
     spark = _session(master)
     events = _read(spark, kind, files)
-    from ensue.cli.rules import RuleSet
     from ensue.spark import explain, recognize, unseen
 
     asked = query.rules if isinstance(query, RuleSet) else query
-
-    if options.get("exact"):
-        raise UsageError("--exact goes with --engine local only: Spark has no numbers of that size")
+    read: Any = {each.name: given[each.name] for each in fields(ReadOptions)}
     if only_explain:
-        read = {each.name for each in fields(ReadOptions)}
-        say(explain(events, asked, **{name: options[name] for name in options if name in read}))
+        say(explain(events, asked, **read))
         return
+    format, out = options.format, options.out
     before = clock.perf_counter()
-    found = recognize(events, asked, **{n: v for n, v in options.items() if n != "exact"})
+    found = recognize(events, asked, **{n: v for n, v in given.items() if n != "exact"})
     if isinstance(query, RuleSet):
         found = _labelled(found, query)
-    if format == "parquet":
+    if format is Format.PARQUET:
         with remarks().status("Looking for matches"):
             found.write.mode("errorifexists").parquet(str(out))
         number = spark.read.parquet(str(out)).count()
@@ -67,14 +97,13 @@ def execute(
         with remarks().status("Looking for matches"):
             table = found.toArrow()
         number = table.num_rows
-        if format == "table":
-            _print(table, out, most)
+        if format is Format.TABLE:
+            _print(table, out, options.limit_rows)
         else:
             _write(table, format, out)
     seconds = clock.perf_counter() - before
     if not number:
-        read = {each.name for each in fields(ReadOptions)}
-        for sentence in unseen(events, asked, **{n: options[n] for n in options if n in read}):
+        for sentence in unseen(events, asked, **read):
             remark(f"warning: {spelled(sentence, as_flag)}")
     remark(
         f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
@@ -82,7 +111,7 @@ def execute(
 
 
 def _labelled(found: DataFrame, rules: RuleSet) -> DataFrame:
-    """Add what is to be said of the rule of each row, after its name."""
+    """Add the labels of the rule of each row, after its name."""
     from ensue.spark.columns import with_labels
 
     labels = {
@@ -101,7 +130,7 @@ def _files(paths: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _kind(files: Sequence[str]) -> str:
-    """Tell the format of files and folders by their names, or by those inside."""
+    """Return the format of files and folders, by their names or by those inside."""
     found: set[str] = set()
     for file in files:
         path = Path(file)
@@ -134,7 +163,7 @@ def _read(spark: SparkSession, kind: str, files: list[str]) -> DataFrame:
 
 def _write(table: Any, kind: str, out: Path | None) -> None:
     """Write rows as JSON lines or CSV."""
-    from ensue.cli.writing import open_sink
+    from ensue.cli.run.writing import open_sink
     from ensue.results.tables import Layout
 
     found: Any = _Found(table)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 QUERY = "query"
 LABELS = ("title", "severity", "tags")
-"""What results say of their rule, besides its name, where some rule has it."""
+"""Settings of a rule that are columns of its results, where some rule has them."""
 
-_MOST_ORDERED = 100_000
+_MOST_SORTED = 100_000
 """Of more matches in one push, those of each rule come together."""
 
-_MOST_LISTED = 20
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class RuleSet:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What results say of their rule."""
+        """The settings that are columns of results."""
         return tuple(
             label for label in LABELS if any(getattr(each, label) for each in self.rules.values())
         )
 
-    def about(self) -> dict[str, Any]:
-        """Tell these rules from others."""
+    def identity(self) -> dict[str, Any]:
+        """Return what identifies these rules."""
         return {
             name: [str(rule), sorted((key, repr(value)) for key, value in rule.settings.items())]
             for name, rule in self.rules.items()
@@ -120,7 +120,7 @@ class RuleMatches:
         return list(known.values())
 
     def labelled(self) -> Iterator[tuple[dict[str, Any], Matches]]:
-        """Give the matches of each rule with what to say about them."""
+        """Give the matches of each rule with its labels."""
         for name, matches in self.found.items():
             rule = self.rules.rules[name]
             yield {QUERY: name, **{key: getattr(rule, key) for key in self.rules.labels}}, matches
@@ -128,7 +128,7 @@ class RuleMatches:
     def tables(self, layout: Layout) -> Iterator[pa.Table]:
         """Give rows, those that end first before the others."""
         schema = self._schema(layout) if self.rules.uniform else None
-        if sum(matches.count for matches in self.found.values()) > _MOST_ORDERED:
+        if sum(matches.count for matches in self.found.values()) > _MOST_SORTED:
             for label, matches in self.labelled():
                 for table in matches.tables(layout):
                     yield _fit(_with_label(table, label), schema)
@@ -160,7 +160,7 @@ _KINDS = {"tags": pa.list_(pa.string())}
 
 
 def _with_label(table: pa.Table, label: Mapping[str, Any]) -> pa.Table:
-    """Put what is to be said of the rule before the other columns."""
+    """Put the labels of the rule before the other columns."""
     columns: dict[str, Any] = {}
     for key, value in label.items():
         kind = _KINDS.get(key, pa.string())
@@ -217,10 +217,10 @@ def refuse_other_streams(queries: Collection[Query]) -> None:
 def remark_counts(counts: Mapping[str, int]) -> None:
     """Say how much each rule has found."""
     found = {name: number for name, number in counts.items() if number}
-    for name, number in list(found.items())[:_MOST_LISTED]:
+    for name, number in list(found.items())[:_MOST_NAMED]:
         remark(f"  {name}: {count(number, 'match', 'matches')}")
-    if len(found) > _MOST_LISTED:
-        remark(f"  … and {len(found) - _MOST_LISTED:,} more rules")
+    if len(found) > _MOST_NAMED:
+        remark(f"  … and {len(found) - _MOST_NAMED:,} more rules")
     silent = len(counts) - len(found)
     if silent:
         remark(f"  {count(silent, 'rule')} without a match")

@@ -42,8 +42,8 @@ class Step(NamedTuple):
     rows: int
     position: Position
     """Where reading goes on after them, for every stream."""
-    part: float | None
-    """Which part of the input has been read with them, where that can be told."""
+    fraction: float | None
+    """How much of the input has been read with them, where that is known."""
     rejected: tuple[Rejected, ...] = ()
     """What could not be read before them."""
     locate: Locate | None = None
@@ -90,7 +90,7 @@ class Events:
     def needs(
         self, queries: Collection[Query], options: ReadOptions, positions_only: bool, shown: bool
     ) -> Needs:
-        """Bind queries to all the columns that there are, and tell what they need of them."""
+        """Bind queries to all columns, and return what they need of them."""
         every = [self._needs(each, options, positions_only, shown) for each in queries]
         columns: set[str] = set()
         for needs in every:
@@ -134,7 +134,7 @@ class Events:
                 {name: source} if name and source else source,
                 cut.batch.num_rows,
                 position,
-                self._part(read, cut.position),
+                self._fraction(read, cut.position),
                 cut.rejected,
                 cut.locate,
             )
@@ -148,7 +148,7 @@ class Events:
         # What comes through a pipe, or grows, is waited for, and that must be left at any time.
         return cuts if self._pipe or self._wait else ahead(cuts)
 
-    def _part(self, read: int, position: Position) -> float | None:
+    def _fraction(self, read: int, position: Position) -> float | None:
         if None not in self._rows:
             total = sum(each or 0 for each in self._rows)
             return read / total if total and not self._start else None

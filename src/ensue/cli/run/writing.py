@@ -21,7 +21,7 @@ from ensue.io.replacing import replacing
 from ensue.results.tables import Layout
 
 if TYPE_CHECKING:
-    from ensue.cli.rules import RuleMatches
+    from ensue.cli.run.rules import RuleMatches
     from ensue.results.matches import Matches
 
 
@@ -100,7 +100,7 @@ class TextSink:
         self._has_header = True
 
     def offset(self) -> int:
-        """Tell how many bytes there are, all of them on the disk."""
+        """Return how many bytes were written, all of them on the disk."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         return self._stream.tell()

@@ -31,16 +31,16 @@ class RejectedEvents:
     def write(self, rejected: Iterable[Rejected]) -> None:
         """Keep events, and hand them to the system at once."""
         for each in rejected:
-            told = {"file": each.file, "line": each.line, "reason": _reason(each)}
-            told |= {"text" if isinstance(each.event, str) else "event": each.event}
-            self._stream.write(f"{_encode(told)}\n".encode())
+            record = {"file": each.file, "line": each.line, "reason": _reason(each)}
+            record |= {"text" if isinstance(each.event, str) else "event": each.event}
+            self._stream.write(f"{_encode(record)}\n".encode())
             self.count += 1
             if len(self._first) < _SHOWN:
                 self._first.append(_sentence(each))
         self._stream.flush()
 
     def position(self) -> tuple[int, int]:
-        """Tell how many bytes there are, all of them on the disk, and how many events."""
+        """Return how many bytes were written, all of them on the disk, and how many events."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         return self._stream.tell(), self.count
@@ -70,7 +70,7 @@ def _reason(rejected: Rejected) -> str:
 
 
 def located(rejected: Iterable[Rejected], locate: Locate | None) -> Iterator[Rejected]:
-    """Tell of events that could be read from which file and line they are."""
+    """Add file and line to rejected events of a batch that could be read."""
     for each in rejected:
         if each.file is None and each.row is not None and locate is not None:
             file, line = locate(each.row)

@@ -10,56 +10,56 @@ from typing import TYPE_CHECKING, Protocol
 from ensue.cli.terminal import remarks
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich import progress as rich_progress
 
 
-class Told(Protocol):
-    """Somebody who wants to know how far the run has come."""
+class Progress(Protocol):
+    """Shows how far the run has come."""
 
     def __call__(self, done: int, total: int | None, /) -> None:
-        """Hear how many events were read, of how many if that is known or can be guessed."""
+        """Show how many events were read, of how many where that is known or can be guessed."""
 
 
 @contextmanager
-def progress() -> Iterator[Told]:
+def progress() -> Iterator[Progress]:
     """Show how many events were read, how many a second, and how long the rest will take."""
     console = remarks()
     if not console.is_terminal:
-        yield _say_nothing
+        yield _show_nothing
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
+    columns = (BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        yield _Bar(bar, bar.add_task("events", total=None, told="Looking for matches"))
+        yield _Bar(bar, bar.add_task("events", total=None, rate="Looking for matches"))
 
 
-def _say_nothing(_: int, __: int | None) -> None:
-    """Say nothing: there is no terminal."""
+def _show_nothing(_: int, __: int | None) -> None:
+    """Show nothing: there is no terminal."""
 
 
 class _Bar:
-    def __init__(self, bar: Progress, task: TaskID) -> None:
+    def __init__(self, bar: rich_progress.Progress, task: rich_progress.TaskID) -> None:
         self._bar = bar
         self._task = task
         self._start = clock.perf_counter()
 
     def __call__(self, done: int, total: int | None) -> None:
         seconds = clock.perf_counter() - self._start
-        self._bar.update(self._task, completed=done, total=total, told=told(done, seconds))
+        self._bar.update(self._task, completed=done, total=total, rate=rate(done, seconds))
 
 
-def told(done: int, seconds: float) -> str:
+def rate(done: int, seconds: float) -> str:
     """Say how many events were read, and how many a second.
 
-    >>> told(12_300_000, 2.0), told(500, 2.0), told(0, 0.0)
+    >>> rate(12_300_000, 2.0), rate(500, 2.0), rate(0, 0.0)
     ('12,300,000 events, 6.2M/s', '500 events, 250/s', '0 events')
     """
-    said = f"{done:,} events"
+    read = f"{done:,} events"
     if not done or seconds <= 0:
-        return said
-    rate = done / seconds
+        return read
+    a_second = done / seconds
     for size, letter in ((1e6, "M"), (1e3, "k")):
-        if rate >= size:
-            return f"{said}, {rate / size:.1f}{letter}/s"
-    return f"{said}, {rate:.0f}/s"
+        if a_second >= size:
+            return f"{read}, {a_second / size:.1f}{letter}/s"
+    return f"{read}, {a_second:.0f}/s"

@@ -1,0 +1,1 @@
+"""The commands of `ensue`, one file each: their arguments, their help, and what they call."""

@@ -1,0 +1,1 @@
+"""A run of a query over files: events in, matches out, and what keeps it going in between."""

@@ -1,0 +1,46 @@
+"""`ensue explain`: parameters and types are used where they are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ensue
+
+QUERY = "SELECT * FROM S WHERE A ; B FILTER B[price > $low]"
+
+
+def test_parameters_need_no_values() -> None:
+    outcome = ensue("explain", QUERY)
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert "$low" in outcome.stdout
+
+
+def test_a_given_value_is_in_the_plan() -> None:
+    outcome = ensue("explain", QUERY, "--param", "low=17.5")
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert "price > 17.5" in outcome.stdout
+
+
+def test_a_schema_is_bound_to(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"price": "string"}')
+    outcome = ensue("explain", QUERY, "--schema", schema, "--param", "low=17.5")
+    assert (outcome.code, outcome.stdout) == (1, "")
+    assert outcome.stderr.startswith("error[E3")
+    schema.write_text('{"price": "double"}')
+    assert ensue("explain", QUERY, "--schema", schema).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--param", "high=1"], "--param high: the query has no such parameter; it has $low"),
+        (["--schema", "no.json"], "no.json: there is no such file"),
+    ],
+)
+def test_what_cannot_be_used_is_bad_usage(arguments: list[str], sentence: str) -> None:
+    outcome = ensue("explain", QUERY, *arguments)
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(f"error: {sentence}")
