@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, cast, 
 
 from ensue.analysis.context import nearest
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS
+from ensue.errors import warn
 from ensue.messages import Message, Option
 
 # Aliases
@@ -52,6 +53,7 @@ SchemaLike: TypeAlias = object
 Output = Literal["bindings", "positions"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 OnError = Literal["raise", "collect", "aside"]
+"""What happens to events that cannot be read; "aside" is the deprecated name of "collect"."""
 Lateness: TypeAlias = int | str | timedelta
 
 _Value = TypeVar("_Value")
@@ -210,6 +212,10 @@ class ErrorOptions:
     )
 
     def __post_init__(self) -> None:
+        if self.on_error == "aside":
+            old, new = Option("on_error", "aside"), Option("on_error", "collect")
+            warn(Message(old, " is deprecated: write ", new), DeprecationWarning)
+            object.__setattr__(self, "on_error", "collect")
         if self.on_error not in get_args(OnError):
             raise ValueError(
                 Message(Option("on_error"), f" must be 'raise' or 'collect', not {self.on_error!r}")

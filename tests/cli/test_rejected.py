@@ -123,16 +123,13 @@ def test_without_it_the_run_stops(folder: Path, name: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("name", "data"), [("e.csv", CSV), ("e.jsonl", JSON)])
-@pytest.mark.parametrize("word", ["collect", "aside"])
-def test_sessions_collect_lines_of_files_too(
-    folder: Path, name: str, data: bytes, word: Any
-) -> None:
+def test_sessions_collect_lines_of_files_too(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
-    session = library.compile(QUERY).open(on_error=word)
+    session = library.compile(QUERY).open(on_error="collect")
     found = session.push(folder / name)
     assert found.count == 2
     assert len(session.rejected) == session.stats["rejected"] == len(REASONS[name])
-    assert session.aside == session.rejected == found.rejected
+    assert session.rejected == found.rejected
     lines = {each.line for each in session.rejected if each.line is not None}
     assert lines == {line for line, text in REASONS[name].items() if "time" not in text}
 

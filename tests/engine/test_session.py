@@ -193,8 +193,8 @@ def test_a_value_that_no_register_holds_is_an_error_that_changes_nothing() -> No
     assert [(m.start, m.end) for m in session.push(good)] == [(1, 2)]
 
 
-def test_bad_rows_go_aside_with_their_reasons() -> None:
-    session = opened(on_error="aside")
+def test_bad_rows_are_rejected_with_their_reasons() -> None:
+    session = opened(on_error="collect")
     found = session.push(
         [
             {"type": "A", "t": 1},
@@ -206,29 +206,46 @@ def test_bad_rows_go_aside_with_their_reasons() -> None:
         ]
     )
     assert found.count == 1
-    assert session.stats["aside"] == 4
+    assert session.stats["rejected"] == 4
     assert session.stats["events"] == 2
-    assert [each.event for each in found.aside if isinstance(each.event, str)] == ["nonsense"]
-    reasons = {str(each.event): each.reason for each in session.aside}
+    assert [each.event for each in found.rejected if isinstance(each.event, str)] == ["nonsense"]
+    reasons = {str(each.event): each.reason for each in session.rejected}
     assert "NULL" in reasons["{'type': 'A', 't': None}"]
     assert "string" in reasons["{'type': 'A', 't': 'now'}"]
     assert "goes back" in reasons["{'type': 'B', 't': 0}"]
 
 
-def test_bad_rows_of_a_table_go_aside() -> None:
-    session = opened("SELECT * FROM S WHERE A AS x ; A AS y FILTER x.v < y.v", on_error="aside")
+def test_bad_rows_of_a_table_are_rejected() -> None:
+    session = opened("SELECT * FROM S WHERE A AS x ; A AS y FILTER x.v < y.v", on_error="collect")
     session.push(pa.table({"type": ["A"], "v": [1]}))
     large = pa.table({"type": ["A", "A"], "v": pa.array([2, 2**64 - 1], pa.uint64())})
     assert session.push(large).count == 1
-    assert [each.event for each in session.aside] == [{"type": "A", "v": 2**64 - 1}]
+    assert [each.event for each in session.rejected] == [{"type": "A", "v": 2**64 - 1}]
 
 
-def test_values_that_no_register_holds_go_aside() -> None:
-    session = opened("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.w", on_error="aside")
+def test_values_that_no_register_holds_are_rejected() -> None:
+    session = opened("SELECT * FROM S WHERE (A AS a ; B AS b) FILTER a.v < b.w", on_error="collect")
     rows = [{"type": "A", "v": 2**60 + 1, "w": 0.5}, {"type": "A", "v": 1, "w": 0.5}]
     session.push(rows)
     assert session.push([{"type": "B", "v": 1, "w": 2.5}]).count == 1
-    assert [each.event for each in session.aside] == rows[:1]
+    assert [each.event for each in session.rejected] == rows[:1]
+
+
+def test_the_old_name_of_collect_works_and_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="write on_error='collect'") as caught:
+        session = opened(on_error="aside")
+    assert caught[0].filename == __file__
+    session.push([{"type": "A", "t": None}])
+    assert len(session.rejected) == 1
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        resumed = session.query.resume(session.snapshot(), on_error="aside")
+    assert resumed.stats["rejected"] == 1
+
+
+def test_a_wrong_on_error_is_refused_when_a_session_is_resumed() -> None:
+    session = opened()
+    with pytest.raises(ValueError, match="on_error= must be 'raise' or 'collect', not 'skip'"):
+        session.query.resume(session.snapshot(), on_error="skip")  # type: ignore[arg-type]
 
 
 def test_on_error_has_two_values() -> None:

@@ -111,14 +111,14 @@ def test_equal_states_are_written_alike_in_every_process() -> None:
 
 def test_counts_go_on() -> None:
     query = ensue.compile("SELECT * FROM S WHERE A AS a ; B FILTER a[1 / (v - 1) > 0]")
-    session = query.open(time="t", lateness=0, on_error="aside")
+    session = query.open(time="t", lateness=0, on_error="collect")
     session.push([*ROWS, {"type": "A", "t": 0}, {"type": "A", "t": None}])
     resumed = query.resume(session.snapshot())
-    kept = ("events", "matches", "late", "aside", "waiting", "watermark", "rows", "nulls")
+    kept = ("events", "matches", "late", "rejected", "waiting", "watermark", "rows", "nulls")
     assert {name: resumed.stats[name] for name in kept} == {
         name: session.stats[name] for name in kept
     }
-    assert (resumed.stats["late"], resumed.stats["aside"]) == (1, 1)
+    assert (resumed.stats["late"], resumed.stats["rejected"]) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_events_are_put_in_order_within_the_bound() -> None:
     assert matches.stats["late"] == 0
 
 
-def test_what_comes_too_late_gets_no_position_and_is_counted_and_kept_aside() -> None:
+def test_what_comes_too_late_gets_no_position_and_is_counted_and_kept() -> None:
     # 13 comes when 20 was seen, 7 late; 16 comes 4 late
     events = timed("A A1 A2 A", [10, 20, 13, 16])
     matches = run("A", events, time="t", lateness=5)

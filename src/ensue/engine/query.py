@@ -22,6 +22,7 @@ from ensue.options import (
     EventsLike,
     LimitArguments,
     Limits,
+    OnError,
     OpenArguments,
     ReadOptions,
     ResultOptions,
@@ -131,7 +132,7 @@ class Query:
         """
         from ensue.engine.session import Session
 
-        return Session.resume(self, snapshot, options.get("on_error"), _limits_given(options))
+        return Session.resume(self, snapshot, _on_error_given(options), _limits_given(options))
 
     def explain(self) -> str:
         """Describe what the query becomes and what that means for its cost."""
@@ -164,6 +165,12 @@ def _mode(options: RunArguments) -> ExecutionMode:
 
     result = chosen(ResultOptions, options)
     return ExecutionMode(result.positions_only, chosen(Limits, options), exact=result.exact)
+
+
+def _on_error_given(options: ResumeArguments) -> OnError | None:
+    """Return what happens to bad events from here on; None where the snapshot says it."""
+    given = options.get("on_error") is not None
+    return chosen(ErrorOptions, options).on_error if given else None
 
 
 def _limits_given(options: LimitArguments) -> dict[str, int]:
@@ -314,7 +321,7 @@ def resume(
     from ensue.engine.sessions import Sessions
 
     ready = _compiled(queries, schema, params)
-    return Sessions.resume(ready, snapshot, options.get("on_error"), _limits_given(options))
+    return Sessions.resume(ready, snapshot, _on_error_given(options), _limits_given(options))
 
 
 def _compiled(

@@ -269,11 +269,6 @@ class LiveStream:
         """The last 10,000 events that could not be read or take part, each with the reason."""
         return list(self._rejected_rows)
 
-    @property
-    def aside(self) -> list[Rejected]:
-        """The same as `rejected`, under the name that it had before."""
-        return self.rejected
-
     def _stats(self) -> dict[str, Any]:
         return stats.gather(self.pipelines, self._counts, self._late, self._rejected)
 

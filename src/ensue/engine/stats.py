@@ -25,7 +25,6 @@ def gather(
         "matches": sum(each.total for each in counts.values()),
         "late": late,
         "rejected": rejected,
-        "aside": rejected,
         "waiting": _waiting(pipelines),
         "watermark": _watermark(pipelines),
         "nodes": sum(nodes for nodes, _ in live),

@@ -19,10 +19,10 @@ class InputSummary:
     events: int = 0
     """How many got a position."""
     late: list[pa.Table] = field(default_factory=list)
-    aside: list[Rejected] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
 
-    def add(self, late: pa.Table | None, aside: Iterable[Rejected]) -> None:
+    def add(self, late: pa.Table | None, rejected: Iterable[Rejected]) -> None:
         """Add rows that do not take part."""
         if late is not None:
             self.late.append(late)
-        self.aside.extend(aside)
+        self.rejected.extend(rejected)

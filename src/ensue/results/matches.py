@@ -206,12 +206,7 @@ class Matches:
     def rejected(self) -> list[Rejected]:
         """Events that could not be read or take part, each with the reason."""
         self._keep_all()
-        return self._account.aside
-
-    @property
-    def aside(self) -> list[Rejected]:
-        """The same as `rejected`, under the name that it had before."""
-        return self.rejected
+        return self._account.rejected
 
     @property
     def stats(self) -> dict[str, int]:
