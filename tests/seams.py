@@ -42,7 +42,7 @@ ARROW_ROWS = Seam(
     "Rows read at once: a small file is then many batches.",
 )
 PARQUET_WAITING = Seam(
-    "ensue.cli.run.writing._ParquetSink._WAITING",
+    "ensue.cli.run.writing._ParquetSink._MOST_BUFFERED",
     "Matches kept before they are written: few make many row groups.",
 )
 TEXT_WRITE = Seam(

@@ -26,7 +26,7 @@ BAD_INPUT = 1
 BAD_USAGE = 2
 INTERRUPTED = 130
 
-_WIDE = 1000
+_WIDTH_OFF_TERMINAL = 1000
 
 
 class UsageError(Exception):
@@ -42,7 +42,7 @@ def output(file: TextIO | None = None) -> Console:
     """Return a console on a file or standard output; off a terminal, lines may be long."""
     console = _Output(file=file, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and (file or "COLUMNS" not in os.environ):
-        console.width = _WIDE
+        console.width = _WIDTH_OFF_TERMINAL
     return console
 
 

@@ -1,7 +1,7 @@
-"""Stop when asked to, with what was found so far written down.
+"""Stop a run by a signal, with the matches found so far written.
 
-Ctrl-C and the signal that services are stopped by come at any moment. While something is being
-evaluated or written they are only noted, and heeded when it is whole; a second one does not wait.
+SIGINT (Ctrl-C) and SIGTERM come at any moment. During a step, which evaluates and writes a batch,
+they are deferred to its end, so that outputs are whole; a second one stops at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class StopRequestError(Exception):
-    """Somebody asked to stop; the exit code says who."""
+    """A signal asked to stop; the exit code says which."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -26,41 +26,41 @@ class StopRequestError(Exception):
 
 
 class Stopper:
-    """Heeds signals between steps."""
+    """Defers signals to the end of a step."""
 
     def __init__(self) -> None:
-        self._noted: int | None = None
+        self._deferred: int | None = None
         self._is_busy = False
         self._is_closing = False
         self.broke_off = False
-        """Whether something was left half done."""
+        """Whether a step was left half done."""
 
     def handle(self, number: int, _: Any) -> None:
-        """Note a signal; stop at once when idle, or when it is not the first."""
+        """Defer a signal; stop at once between steps, or when it is not the first."""
         if self._is_closing:
             return
-        again = self._noted is not None
-        self._noted = _EXITS[signal.Signals(number)]
+        again = self._deferred is not None
+        self._deferred = _EXITS[signal.Signals(number)]
         if again or not self._is_busy:
             self.broke_off = self._is_busy
-            raise StopRequestError(self._noted)
+            raise StopRequestError(self._deferred)
         if remarks().is_terminal:
             remark("stopping as soon as what is begun is done; press Ctrl-C again to stop at once")
 
     def closing(self) -> None:
-        """Heed no more signals: what was found is put in its place, which takes a moment."""
+        """Ignore further signals: outputs are put in their places, which takes a moment."""
         self._is_closing = True
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """Do something that is to be whole before a signal is heeded."""
+        """Do something that a first signal does not interrupt."""
         self._is_busy = True
         try:
             yield
         finally:
             self._is_busy = False
-        if self._noted is not None:
-            raise StopRequestError(self._noted)
+        if self._deferred is not None:
+            raise StopRequestError(self._deferred)
 
 
 @contextmanager

@@ -109,8 +109,8 @@ class TextSink:
 class _ParquetSink:
     """A Parquet file; its columns are those of the first matches, so these wait for each other."""
 
-    _WAITING = 50_000
-    """So many matches are kept before they are written."""
+    _MOST_BUFFERED = 50_000
+    """How many matches are kept before they are written."""
 
     def __init__(self, path: Path, layout: Layout, name: Path) -> None:
         self._path = path
@@ -136,7 +136,7 @@ class _ParquetSink:
             if table.num_rows:
                 self._tables.append(table)
                 self._rows += table.num_rows
-            if self._rows >= self._WAITING:
+            if self._rows >= self._MOST_BUFFERED:
                 self._write()
 
     def finish(self, last: Matches | RuleMatches | None) -> None:
