@@ -115,6 +115,16 @@ def test_options_and_streams() -> None:
     assert found.passed
 
 
+def test_settings_of_a_rule_on_how_text_is_read_hold_in_its_tests(tmp_path: Path) -> None:
+    (tmp_path / "rule.ceql").write_text(
+        '+++\ndelimiter = ";"\nnulls = ["ERR"]\n+++\nSELECT * FROM S WHERE A FILTER A[n IS NULL]'
+    )
+    (tmp_path / "e.csv").write_text("type;n\nA;1\nA;ERR\n")
+    file = tmp_path / "rule.ceql.toml"
+    (test,) = rule_tests({"events": "e.csv", "matches": [{"A": [1]}]}, file)
+    assert judge(test).passed
+
+
 def test_columns_that_are_not_there() -> None:
     assert verdict(matches=[{"c": [1]}]).problem.startswith("matches have no column 'c'; they have")
 
@@ -163,7 +173,12 @@ def test_the_query_of_the_same_name(folder: Path) -> None:
         ({"test": [{}, {"count": 1.5}]}, "x.ceql.toml, test 2: 'count' must be a whole number"),
         ({"matches": [3]}, "x.ceql.toml, match 1: 'matches' must be a list of tables, not 3"),
         ({"matches": {"b": 1}}, "x.ceql.toml: 'matches' must be a list of tables, not {'b': 1}"),
-        ({"time_unit": "h"}, "x.ceql.toml: 'time_unit' must be 's' or 'ms' or 'us' or 'ns'"),
+        ({"time_unit": "h"}, "x.ceql.toml: 'time_unit' must be 's', 'ms', 'us' or 'ns', not 'h'"),
+        ({"lateness": "soon"}, "x.ceql.toml: lateness = 'soon' is not a duration"),
+        ({"delimiter": ";;"}, "x.ceql.toml: 'delimiter' must be one character, not ';;'"),
+        ({"nulls": "ERR"}, "x.ceql.toml: 'nulls' must be a list of strings, not 'ERR'"),
+        ({"exact": 1}, "x.ceql.toml: 'exact' must be true or false, not 1"),
+        ({"max_matches": True}, "x.ceql.toml: 'max_matches' must be a whole number, not True"),
         ({"output": "x"}, "x.ceql.toml: 'output' must be 'bindings' or 'positions', not 'x'"),
         ({"events": [3]}, "x.ceql.toml, event 0: 'events' must be a list of tables, not 3"),
         ({"events": {"S": 3}}, "x.ceql.toml: 'events' must be a list of events, a file's name"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,21 +17,34 @@ from ensue.analysis.context import nearest
 from ensue.cli.inputs import read_rule_file
 from ensue.cli.terminal import UsageError
 from ensue.errors import EnsueError, Source
+from ensue.messages import message_of, spelled
+from ensue.options import Group, Limits, ReadOptions, ResultOptions, argument_name, chosen
 from ensue.rules.files import RuleFile, split_rule
+from ensue.rules.settings import as_setting
 
 ENDS = (".ceql.toml", ".ceql.json")
 """How the names of rule tests end."""
 
 _QUERY_END = ".ceql"
 _TESTS = "test"
-_OPTIONS = ("type", "time", "time_unit", "tiebreak", "lateness", "output")
+_GROUPS: tuple[Group, ...] = (ReadOptions, ResultOptions, Limits)
+_OPTIONS = {argument_name(group, each): each.default for group in _GROUPS for each in fields(group)}
+"""The options of a run, and their defaults."""
 _GIVEN = ("params", "schema")
 _EXPECTED = ("matches", "count")
 _KEYS = ("name", "query", "events", *_OPTIONS, *_GIVEN, *_EXPECTED)
-_CHOICES = {"time_unit": ("s", "ms", "us", "ns"), "output": ("bindings", "positions")}
 _TABLE, _TABLES = "a table of names and values", "a list of tables"
+_OF_DEFAULT: dict[type, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    tuple: ((list,), "a list of strings"),
+}
+"""What an option may be, by the type of its default; others are strings."""
+
+_STRING: tuple[tuple[type, ...], str] = ((str,), "a string")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(("name", "query", *_OPTIONS), ((str,), "a string")),
+    **dict.fromkeys(("name", "query"), _STRING),
+    **{name: _OF_DEFAULT.get(type(default), _STRING) for name, default in _OPTIONS.items()},
     "lateness": ((int, str), "a number or a duration such as '10 seconds'"),
     "events": ((str, list, dict), "a list of events, a file's name, or one of these per stream"),
     **dict.fromkeys(_GIVEN, ((dict,), _TABLE)),
@@ -145,7 +158,7 @@ def _test(data: Mapping[str, Any], path: Path, index: int | None) -> RuleTest:
         )
     number = "the test" if index is None else f"test {index + 1}"
     rule = _query(data.get("query"), path, where)
-    # What the test says goes before what the rule says.
+    # The keys of a test take precedence over the settings of its rule.
     settings = {**rule.settings, **data}
     return RuleTest(
         path,
@@ -170,18 +183,23 @@ def _check(data: Mapping[str, Any], where: str) -> None:
             raise RuleFileError(f"{where}: '{key}' means nothing here; {advice}")
         if not _is_of_kind(value, key):
             _refuse(where, key, _KINDS[key][1], value)
-        if key in _CHOICES and value not in _CHOICES[key]:
-            _refuse(where, key, " or ".join(map(repr, _CHOICES[key])), value)
         if key == "count" and value < 0:
             _refuse(where, key, "0 or more", value)
         if key == "matches":
             for number, match in enumerate(value, 1):
                 if not isinstance(match, dict):
                     _refuse(f"{where}, match {number}", key, _TABLES, match)
+    for group in _GROUPS:
+        try:
+            chosen(group, data)
+        except ValueError as error:
+            sentence = spelled(message_of(error), as_setting)
+            raise RuleFileError(f"{where}: {sentence}") from error
 
 
 def _is_of_kind(value: object, key: str) -> bool:
-    return isinstance(value, _KINDS[key][0]) and not isinstance(value, bool)
+    kinds = _KINDS[key][0]
+    return isinstance(value, kinds) and isinstance(value, bool) == (kinds == (bool,))
 
 
 def _refuse(where: str, key: str, wanted: str, value: object) -> NoReturn:
