@@ -11,8 +11,8 @@ from ensue.language import tree
 from ensue.language.parser import parse_source
 from ensue.language.printer import format_query
 from ensue.logic.build import to_formula
+from ensue.logic.complex_event import Event
 from ensue.logic.formula import Formula
-from ensue.logic.reference import Event
 
 
 def formula_of(query: tree.Query | str) -> Formula | None:

@@ -94,11 +94,11 @@ NODES_A_HIT = Seam(
     "Nodes for each hit up to which a graph is worth lending: any number.",
 )
 LONG_BATCH = Seam(
-    "ensue.predicates.sharing._LONG",
+    "ensue.predicates.sharing._SKIPS_FROM",
     "Rows of a batch from which events that matter to no query are left out.",
 )
 MOSTLY_SHARED = Seam(
-    "ensue.predicates.sharing._MOSTLY",
+    "ensue.predicates.sharing._SKIPS_UP_TO",
     "The share of events that may matter for that: all.",
 )
 ABSENCE_SLACK = Seam(
@@ -114,10 +114,10 @@ LEAST_SNAPSHOT = Seam(
     "Bytes of a log of states that are replayed rather than replaced.",
 )
 SMALL_ALPHABET = Seam(
-    "ensue.predicates.symbols._SMALL",
+    "ensue.predicates.symbols._EVENT_BY_EVENT",
     "Events that are looked at one by one: none, or all.",
 )
 RARE_SYMBOL = Seam(
-    "ensue.predicates.symbols._RARE",
+    "ensue.predicates.symbols._CACHED_LOOKUPS",
     "Distinct strings that are looked up one by one: none, or all.",
 )

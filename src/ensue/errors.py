@@ -1,8 +1,8 @@
-"""What can go wrong, as data: diagnostics that know their place and are rendered late.
+"""Errors as data: diagnostics with their span, rendered when they are shown.
 
-A `Diagnostic` names a span of the query's text, what is wrong there and the way out. A
-`CeqlError` carries one or more of them; its text is rendered when somebody asks for it, so the
-same error can be shown plain in a log and in colour on a terminal.
+A `Diagnostic` names a span of the query's text, the problem and a hint. A
+`CeqlError` carries one or more of them; its text is rendered on demand, so that the same error can
+be plain in a log and coloured on a terminal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A replacement that makes the query right: put `text` where `span` is."""
+    """A replacement that corrects the query: `text` instead of `span`."""
 
     span: Span
     text: str
@@ -43,7 +43,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to say about a query: an error (code E…) or a warning (code W…)."""
+    """An error (code E…) or a warning (code W…) about a query."""
 
     code: str
     span: Span
@@ -58,7 +58,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A query's text and the name to call it by."""
+    """A query's text and its name."""
 
     text: str
     name: str = "query"
@@ -85,8 +85,8 @@ class Source:
         return self.text[start:end].rstrip("\r")
 
 
-_WIDEST = 160
-"""Longer lines are cut to a piece around the caret."""
+_LONGEST_LINE = 160
+"""Longer lines are cut to an excerpt around the caret."""
 
 _PLAIN = {"bold": "", "red": "", "yellow": "", "blue": "", "reset": ""}
 _COLOURS = {
@@ -101,7 +101,7 @@ _COLOURS = {
 def render(
     diagnostic: Diagnostic, source: Source, *, colour: bool = False, spelling: Spelling = str
 ) -> str:
-    """Draw a diagnostic: what, where, the line of text, a caret under the place, the way out."""
+    """Render a diagnostic: message, place, the line of text, carets under the span, hint."""
     paint = _COLOURS if colour else _PLAIN
     line, column = source.place(min(diagnostic.span.start, len(source.text)))
     text = source.line(line)
@@ -126,16 +126,16 @@ def render(
 
 
 def _printable(text: str) -> str:
-    """Show characters that a terminal would obey or swallow as a dot."""
+    """Replace characters that are not printable by a dot."""
     return "".join(char if char.isprintable() or char == "\t" else "·" for char in text)
 
 
 def _excerpt(text: str, left: int) -> tuple[str, int]:
-    """Cut a very long line to a readable piece; return it and where the caret now stands."""
-    if len(text) <= _WIDEST:
+    """Cut a very long line to an excerpt; return it and the new column of the caret."""
+    if len(text) <= _LONGEST_LINE:
         return text, left
-    start = max(0, left - _WIDEST // 2)
-    end = min(len(text), start + _WIDEST)
+    start = max(0, left - _LONGEST_LINE // 2)
+    end = min(len(text), start + _LONGEST_LINE)
     head = "… " if start else ""
     tail = " …" if end < len(text) else ""
     return head + text[start:end] + tail, left - start + len(head)
@@ -144,8 +144,8 @@ def _excerpt(text: str, left: int) -> tuple[str, int]:
 class EnsueError(Exception):
     """The base of all errors that Ensue raises on purpose.
 
-    Its message says what to do, so the frames inside Ensue are not shown: a notebook shows the
-    message alone, and pytest the test's own lines (`--full-trace` shows all).
+    Its message says what to do, so the frames inside Ensue are hidden: a notebook shows the message
+    alone, and pytest the test's own lines (`--full-trace` shows all).
     """
 
     def __init__(self, *args: object) -> None:
@@ -156,7 +156,7 @@ class EnsueError(Exception):
             frame = frame.f_back
 
     def _render_traceback_(self) -> list[str]:
-        """Tell IPython what to show instead of a traceback."""
+        """Return what IPython shows instead of a traceback."""
         return [f"{type(self).__name__}:", *str(self).splitlines()]
 
 
@@ -165,12 +165,12 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _is_on_purpose(raised: Any) -> bool:
-    """Tell pytest, which hands over its ExceptionInfo, whether to hide the frames of a module."""
+    """Return whether pytest, which passes its ExceptionInfo, hides the frames of a module."""
     return isinstance(raised.value, EnsueError)
 
 
 class CeqlError(EnsueError, ValueError):
-    """A query that cannot be compiled; the kinds below say in which respect."""
+    """A query that cannot be compiled; subclasses for syntax, names, types and semantics."""
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic], source: Source) -> None:
         if isinstance(diagnostics, Diagnostic):
@@ -208,7 +208,7 @@ class CeqlError(EnsueError, ValueError):
 
     @property
     def hint(self) -> str | None:
-        """The way out of the first error, where one is known."""
+        """The hint of the first error, if it has one."""
         return self.diagnostics[0].hint
 
 
@@ -217,47 +217,47 @@ class CeqlSyntaxError(CeqlError):
 
 
 class CeqlNameError(CeqlError):
-    """A name that nothing stands behind (codes E2xx)."""
+    """An unknown name (codes E2xx)."""
 
 
 class CeqlTypeError(CeqlError):
-    """Values that do not go together (codes E3xx)."""
+    """Incompatible types (codes E3xx)."""
 
 
 class CeqlSemanticError(CeqlError):
-    """Well formed and well typed, yet without meaning (codes E4xx)."""
+    """A well-formed and well-typed query that has no meaning (codes E4xx)."""
 
 
 class EventError(EnsueError, ValueError):
-    """Bad data: the sentence names the row or the column and the way out."""
+    """Bad data: the message names the row or column, and what to do."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
-        """Which of the rows at hand is bad, from 0, where it is one of them."""
+        """The index of the bad row in its batch, from 0, if it is one row."""
 
 
 class SnapshotError(EnsueError, ValueError):
-    """A snapshot that is damaged, foreign, newer, or of another query."""
+    """A snapshot that is damaged, of a newer version, or of another query."""
 
 
 class BudgetError(EnsueError, RuntimeError):
-    """A budget ran out; the state is intact."""
+    """A limit was exceeded; the state is unchanged."""
 
     matches: Any = None
-    """What the call had found by then, where a session raised this."""
+    """The matches found before the limit was reached, if a session raised this."""
 
 
 class CeqlWarning(UserWarning):
-    """A legal query that probably does not mean what it says."""
+    """A valid query that probably does not do what was intended."""
 
 
 class EventWarning(UserWarning):
-    """Data that can be read, but are probably not what they should be."""
+    """Data that can be read but probably contain mistakes."""
 
 
 class UnseenWarning(EventWarning):
-    """A query without matches asks for types, attributes or values that no event has."""
+    """A query without matches requires types, attributes or values that no event has."""
 
 
 def warn(message: str, kind: type[Warning]) -> None:
@@ -277,6 +277,6 @@ _KINDS: dict[str, type[CeqlError]] = {
 
 
 def ceql_error(diagnostics: Iterable[Diagnostic], source: Source) -> CeqlError:
-    """Make the error of the kind that the first diagnostic's code belongs to."""
+    """Return the error of the class that belongs to the first diagnostic's code."""
     ordered = sorted(diagnostics, key=lambda each: each.span)
     return _KINDS[ordered[0].code[:2]](ordered, source)

@@ -1,4 +1,4 @@
-"""What a user may set, declared once: how events are read, what results hold, how much is used.
+"""User options, declared once: how events are read, what results contain, resource limits.
 
 `run`, `open`, `resume`, `recognize`, `explain` and the command line all take their arguments from
 here. Each group is a frozen dataclass whose fields carry their default, their description and
@@ -26,7 +26,7 @@ from ensue.messages import Message, Option
 
 
 class ArrowStream(Protocol):
-    """Anything that hands out Arrow data: pyarrow, pandas, polars, DuckDB and others."""
+    """Anything with Arrow's C stream interface: pyarrow, pandas, polars, DuckDB and others."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return an Arrow C stream."""
@@ -71,7 +71,7 @@ def _option(default: _Value, about: str, metavar: str | None = None) -> _Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How events are read and put in order."""
+    """How events are read and sorted."""
 
     type: str = _option("type", "the column with the events' types.", "COLUMN")
     time: str | None = _option(
@@ -136,7 +136,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultOptions:
-    """What results hold."""
+    """What results contain."""
 
     output: Output = _option(
         "bindings",
@@ -155,13 +155,13 @@ class ResultOptions:
 
     @property
     def positions_only(self) -> bool:
-        """Whether results forget which variable an event is bound to."""
+        """Whether results leave out the variables that events are bound to."""
         return self.output == "positions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a query may use before it stops with a BudgetError; arguments begin with `max_`."""
+    """Resource limits of a query; beyond them it raises BudgetError."""
 
     states: int = _option(10_000, "how many deterministic states the automaton may have.", "N")
     bytes: int = _option(4 << 30, "how much memory partial matches may take.", "N")
@@ -193,7 +193,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def refuse_text_options(options: ReadOptions) -> None:
-    """Stop where files are read by Spark, which has options of its own for them."""
+    """Raise ValueError for options of text files where Spark reads the files."""
     for name in ("time_format", "nulls", "delimiter"):
         if getattr(options, name):
             raise ValueError(
@@ -203,7 +203,7 @@ def refuse_text_options(options: ReadOptions) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorOptions:
-    """What happens to an event that cannot be read."""
+    """How events that cannot be read are handled."""
 
     on_error: OnError = _option(
         "raise",
@@ -246,7 +246,7 @@ class ResultArguments(TypedDict, total=False):
 
 
 class LimitArguments(TypedDict, total=False):
-    """Limits as keyword arguments; None stands for the default."""
+    """Limits as keyword arguments; None: the default."""
 
     max_states: int | None
     max_bytes: int | None
@@ -261,19 +261,19 @@ class ErrorArguments(TypedDict, total=False):
 
 
 class RunArguments(ReadArguments, ResultArguments, LimitArguments, total=False):
-    """What `run` takes."""
+    """The options of `run`."""
 
 
 class RecognizeArguments(ReadArguments, LimitArguments, total=False):
-    """What `recognize` takes; Spark has no type for counts of any size."""
+    """The options of `recognize`; Spark has no type for unbounded counts."""
 
 
 class OpenArguments(RunArguments, ErrorArguments, total=False):
-    """What `open` takes."""
+    """The options of `open`."""
 
 
 class ResumeArguments(LimitArguments, total=False):
-    """What `resume` takes: all else is part of the snapshot."""
+    """The options of `resume`; all others are part of the snapshot."""
 
     on_error: OnError | None
 
@@ -284,7 +284,7 @@ _Group = TypeVar("_Group", bound=AnyOptions)
 
 
 def argument_name(group: type, each: Field[Any]) -> str:
-    """Return the keyword under which an option is given."""
+    """Return the keyword argument of an option."""
     return f"max_{each.name}" if group is Limits else each.name
 
 
@@ -301,7 +301,7 @@ def chosen(group: type[_Group], arguments: Mapping[str, object]) -> _Group:
 
 
 def with_settings(options: ReadOptions, settings: Mapping[str, object]) -> ReadOptions:
-    """Fill in what was left at its default from the settings of a rule.
+    """Return options with defaults replaced by the settings of a rule.
 
     >>> with_settings(ReadOptions(time="at"), {"type": "kind", "time": "ts"}).type
     'kind'
@@ -314,7 +314,7 @@ def with_settings(options: ReadOptions, settings: Mapping[str, object]) -> ReadO
 
 
 def takes(*groups: Group) -> Callable[[_Function], _Function]:
-    """Let a function of `**options` refuse unknown ones, and show all in signature and help."""
+    """Make a function of `**options` reject unknown ones, and list all in signature and help."""
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
@@ -361,7 +361,7 @@ def _with_options(text: str, groups: Iterable[Group]) -> str:
 
 
 def _default(each: Field[Any]) -> str:
-    """Write a default that a reader would want to know."""
+    """Return the text of a numeric default."""
     return f" Default: {each.default:,}." if type(each.default) is int else ""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ensue.analysis.expressions import Attribute, EventType, Value
-from ensue.automata.build import AtStart, Compiled, Predicate, TypeTest
+from ensue.automata.compiled import AtStart, Compiled, Predicate, TypeTest
 from ensue.automata.determine import START, Determined
+from ensue.logic.complex_event import ComplexEvent, Event
 from ensue.logic.evaluate import evaluate
-from ensue.logic.reference import ComplexEvent, Event
 
 
 def symbol_of(compiled: Compiled, event: Event, position: int) -> int:

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from ensue.automata.build import Compiled, compile_formula
+from ensue.automata.build import compile_formula
+from ensue.automata.compiled import Compiled
 from ensue.automata.determine import START, Determined
 from ensue.automata.machine import State
-from ensue.logic.reference import ComplexEvent, Event
+from ensue.logic.complex_event import ComplexEvent, Event
 from tests.automata.slow_twin import simulate, symbol_of
 from tests.effort import broad
 from tests.formulas import events_of, formula_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from ensue.automata.build import Compiled, compile_formula
+from ensue.automata.build import compile_formula
+from ensue.automata.compiled import Compiled
 from ensue.automata.determine import START, Determined
-from ensue.automata.explore import explore, prospects
+from ensue.automata.explore import explore, look_ahead
 from tests.automata.slow_twin import simulate, symbol_of
 from tests.formulas import events_of, formula, formula_of
 from tests.pairs import Pair, pairs
@@ -23,10 +24,10 @@ def test_trimmed_eq_determinised(pair: Pair) -> None:
     if compiled is None:
         return
     determined = Determined(compiled)
-    ahead = prospects(compiled, determined)
+    ahead = look_ahead(compiled, determined)
     if ahead is None:
         return
-    determined.hopeless = ahead.hopeless
+    determined.dead = ahead.dead
     stream = events_of(pair.rows)
     assert simulate(compiled, stream, determined) == simulate(compiled, stream)
 
@@ -60,7 +61,7 @@ def test_labels_that_come_were_ahead(pair: Pair) -> None:
     if compiled is None:
         return
     determined = Determined(compiled)
-    ahead = prospects(compiled, determined)
+    ahead = look_ahead(compiled, determined)
     if ahead is None:
         return
     runs = {START}
@@ -70,21 +71,21 @@ def test_labels_that_come_were_ahead(pair: Pair) -> None:
         for state in runs:
             for step in determined.step(state, symbol):
                 assert step.label & ~ahead.bits[state] == 0
-                assert not (step.final and state in ahead.hopeless)
+                assert not (step.final and state in ahead.dead)
                 if step.state >= 0:
                     assert (step.label, ahead.bits[step.state]) in ahead.steps
-                    assert step.state in ahead.hopeless or state not in ahead.hopeless
+                    assert step.state in ahead.dead or state not in ahead.dead
                     reached.add(step.state)
         runs = reached
 
 
-def test_a_state_that_cannot_accept_is_hopeless_and_is_trimmed() -> None:
+def test_a_state_that_cannot_accept_is_dead_and_is_trimmed() -> None:
     compiled = compile_formula(formula("A ; (B AND C)"))
     determined = Determined(compiled)
-    ahead = prospects(compiled, determined)
+    ahead = look_ahead(compiled, determined)
     assert ahead is not None
-    assert len(ahead.hopeless) == determined.size - 1, "nothing but the start is left"
-    determined.hopeless = ahead.hopeless
+    assert len(ahead.dead) == determined.size - 1, "nothing but the start is left"
+    determined.dead = ahead.dead
     for _, cell in explore(compiled, determined, START):
         assert determined.trimmed(cell) == ()
 
@@ -92,5 +93,5 @@ def test_a_state_that_cannot_accept_is_hopeless_and_is_trimmed() -> None:
 def test_a_sequence_needs_a_state_for_each_event_before_the_last() -> None:
     compiled = compile_formula(formula("A ; B ; C ; D"))
     determined = Determined(compiled)
-    assert prospects(compiled, determined) is not None
+    assert look_ahead(compiled, determined) is not None
     assert determined.size == 4

@@ -122,18 +122,18 @@ def and_ends_with_one_side(patch: Patch) -> None:
 @mutation
 def all_forgets_overlap(patch: Patch) -> None:
     """While one side is under way, the others wait."""
-    original = m._side
+    original = m.side_moves
 
     def apart(self: m.Together, state: Any, holds: m.Holds) -> Iterator[m.Move]:
-        outset = all(each is m._BEFORE for each in state)
+        outset = all(each is m.BEFORE for each in state)
         busy = [index for index, each in enumerate(state) if isinstance(each, tuple)]
         for active in busy or range(len(self.items)):
             for side in original(self.items[active], state[active], holds):
                 states = (*state[:active], side.state, *state[active + 1 :])
-                if all(each is m._DONE for each in states):
+                if all(each is m.DONE for each in states):
                     if side.ends:
                         yield m.Move(side.label, True, None)
-                elif not (outset and all(each is m._BEFORE for each in states)):
+                elif not (outset and all(each is m.BEFORE for each in states)):
                     yield m.Move(side.label, False, states)
 
     patch.setattr(m.Together, "next", apart)
@@ -145,7 +145,7 @@ def all_begins_with_its_first_item(patch: Patch) -> None:
 
     def ordered(self: m.Together, state: Any, holds: m.Holds) -> Iterator[m.Move]:
         for move in original(self, state, holds):
-            if move.state is None or move.state[0] is not m._BEFORE:
+            if move.state is None or move.state[0] is not m.BEFORE:
                 yield move
 
     patch.setattr(m.Together, "next", ordered)
@@ -306,27 +306,27 @@ def max_is_dropped(patch: Patch) -> None:
 
 @mutation
 def next_is_last(patch: Patch) -> None:
-    patch.setitem(m.COMPARE, "NEXT", m._last)
+    patch.setitem(m.COMPARE, "NEXT", m.compare_last)
 
 
 @mutation
 def next_is_max(patch: Patch) -> None:
-    patch.setitem(m.COMPARE, "NEXT", m._max)
+    patch.setitem(m.COMPARE, "NEXT", m.compare_max)
 
 
 @mutation
 def last_is_next(patch: Patch) -> None:
-    patch.setitem(m.COMPARE, "LAST", m._next)
+    patch.setitem(m.COMPARE, "LAST", m.compare_next)
 
 
 @mutation
 def max_is_next(patch: Patch) -> None:
-    patch.setitem(m.COMPARE, "MAX", m._next)
+    patch.setitem(m.COMPARE, "MAX", m.compare_next)
 
 
 @mutation
 def max_is_beaten_by_what_marks_less(patch: Patch) -> None:
-    patch.setitem(m.COMPARE, "MAX", lambda rank, ours, theirs: m._max(rank, theirs, ours))
+    patch.setitem(m.COMPARE, "MAX", lambda rank, ours, theirs: m.compare_max(rank, theirs, ours))
 
 
 @mutation

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import ensue
-from ensue.automata.registers import Deferred, Guard, Plan
+from ensue.automata.deferred import Deferred
+from ensue.automata.registers import Guard, RegisterPlan
 from ensue.kernels.layout import EMPTY
 from ensue.kernels.tables import Table
 from ensue.predicates.encode import Encoder
@@ -27,8 +28,8 @@ mutation = Registry()
 
 
 def _guards(patch: Patch, change: Callable[[list[Guard]], list[Guard]]) -> None:
-    original = Plan.guards
-    patch.setattr(Plan, "guards", lambda self, label: change(original(self, label)))
+    original = RegisterPlan.guards
+    patch.setattr(RegisterPlan, "guards", lambda self, label: change(original(self, label)))
 
 
 @mutation
@@ -57,14 +58,14 @@ def an_event_is_not_compared_with_itself(patch: Patch) -> None:
 
 @mutation
 def registers_are_never_filled(patch: Patch) -> None:
-    patch.setattr(Plan, "actions", lambda self, *_: [("keep", 0)] * self.registers)
+    patch.setattr(RegisterPlan, "actions", lambda self, *_: [("keep", 0)] * self.registers)
 
 
 @mutation
 def a_new_round_begins_with_the_old_registers(patch: Patch) -> None:
-    original = Plan.actions
+    original = RegisterPlan.actions
     patch.setattr(
-        Plan,
+        RegisterPlan,
         "actions",
         lambda self, label, future: original(
             replace(self, instances=[replace(each, marker=0) for each in self.instances]),
@@ -76,19 +77,19 @@ def a_new_round_begins_with_the_old_registers(patch: Patch) -> None:
 
 @mutation
 def registers_are_emptied_too_soon(patch: Patch) -> None:
-    original = Plan.actions
-    patch.setattr(Plan, "actions", lambda self, label, _: original(self, label, 0))
+    original = RegisterPlan.actions
+    patch.setattr(RegisterPlan, "actions", lambda self, label, _: original(self, label, 0))
 
 
 @mutation
 def every_register_holds_the_last_value(patch: Patch) -> None:
-    original = Plan.actions
+    original = RegisterPlan.actions
 
-    def actions(self: Plan, label: int, future: int | None) -> list[tuple[Any, int]]:
+    def actions(self: RegisterPlan, label: int, future: int | None) -> list[tuple[Any, int]]:
         puts = {"least": "put", "most": "put", "same": "put"}
         return [(puts.get(act, act), column) for act, column in original(self, label, future)]
 
-    patch.setattr(Plan, "actions", actions)
+    patch.setattr(RegisterPlan, "actions", actions)
 
 
 @mutation

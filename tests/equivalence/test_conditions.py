@@ -18,7 +18,8 @@ from ensue.analysis.conditions import Each
 from ensue.analysis.context import Clock
 from ensue.kernels.match import configurations
 from ensue.logic import formula as f
-from ensue.logic.reference import Event, answer
+from ensue.logic.clauses import answer
+from ensue.logic.complex_event import Event
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ensue.errors import EventError
-from ensue.io.columns import Cut, Position, TextOptions
+from ensue.io.columns import Position, ReadBatch, TextOptions
 from ensue.io.readers import open_files
 
 HEADS = {"e.csv": "a,b\n", "e.jsonl": ""}
@@ -43,8 +43,8 @@ class Run:
             return False
 
         reader = open_files([path], TextOptions(collect=True), start, wait, self.remarks.append)
-        cuts = reader.cuts(None)
-        self.cuts: list[Cut] = list(cuts)
+        cuts = reader.read_batches(None)
+        self.cuts: list[ReadBatch] = list(cuts)
 
     @property
     def numbers(self) -> list[Any]:

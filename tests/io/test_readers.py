@@ -100,12 +100,12 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_reading_goes_on_from_any_cut(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"events.{suffix}")
-    cuts = list(open_files([path]).cuts(None))
+    cuts = list(open_files([path]).read_batches(None))
     assert len(cuts) >= 10
     assert rows_of(cuts) == ROWS
     for number in (0, 1, len(cuts) // 2, len(cuts) - 2, len(cuts) - 1):
         position = json.loads(json.dumps(cuts[number].position))
-        rest = list(open_files([path], start=position).cuts(None))
+        rest = list(open_files([path], start=position).read_batches(None))
         assert rows_of(rest) == rows_of(cuts[number + 1 :])
         if suffix != "parquet":
             assert [each.position for each in rest] == [
@@ -121,7 +121,7 @@ def test_only_some_columns_are_read(tmp_path: Path, suffix: str, names: list[str
     reader = open_files([path])
     # Unknown to a format that fixes its columns is unknown; there JSON lines may bring it later.
     assert set(reader.schema.names) == set(ROWS[0])
-    found = rows_of(reader.cuts(names))
+    found = rows_of(reader.read_batches(names))
     assert len(found) == len(ROWS)
     if names != ["nowhere"]:
         assert found == [{name: row[name] for name in row if name in names} for row in ROWS]
@@ -135,9 +135,9 @@ def test_a_column_that_is_not_read_may_be_wrong(
     seams.CSV_BLOCK.put(monkeypatch, 64)
     path = tmp_path / "events.csv"
     path.write_text("a,b\n" + "1,2\n" * 100 + "1,x\n")
-    assert len(rows_of(open_files([path]).cuts(["a"]))) == 101
+    assert len(rows_of(open_files([path]).read_batches(["a"]))) == 101
     with pytest.raises(EventError, match="line 102, column 'b'"):
-        rows_of(open_files([path]).cuts(["b"]))
+        rows_of(open_files([path]).read_batches(["b"]))
 
 
 # Records of CSV
@@ -184,11 +184,13 @@ def test_files_of_a_pattern_or_a_folder(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_files_of_several_formats_are_one_stream(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{n}.{each}") for n, each in enumerate(["csv", "parquet", "arrow"])]
-    cuts = list(open_files(files).cuts(None))
+    cuts = list(open_files(files).read_batches(None))
     assert rows_of(cuts) == ROWS * 3
     for number in range(0, len(cuts), 9):
         start = json.loads(json.dumps(cuts[number].position))
-        assert rows_of(open_files(files, start=start).cuts(None)) == rows_of(cuts[number + 1 :])
+        assert rows_of(open_files(files, start=start).read_batches(None)) == rows_of(
+            cuts[number + 1 :]
+        )
 
 
 def test_json_files_keep_the_types_of_those_before(tmp_path: Path) -> None:
@@ -197,7 +199,7 @@ def test_json_files_keep_the_types_of_those_before(tmp_path: Path) -> None:
     files[1].write_text('{"a": 2, "b": 3}\n')
     reader = open_files(files)
     assert not reader.closed
-    last = list(reader.cuts(None))[-1].batch
+    last = list(reader.read_batches(None))[-1].batch
     assert last.schema == pa.schema([("a", pa.float64()), ("b", pa.int64())])
 
 
@@ -225,8 +227,8 @@ class Pipe(io.RawIOBase):
 def test_the_first_bytes_of_a_pipe_tell_the_format(tmp_path: Path) -> None:
     for suffix in ("csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "feather"):
         data = write(tmp_path / f"e.{suffix}").read_bytes()
-        assert rows_of(open_pipe(io.BytesIO(data)).cuts(None)) == ROWS
-    assert rows_of(open_pipe(io.BytesIO(b"")).cuts(None)) == []
+        assert rows_of(open_pipe(io.BytesIO(data)).read_batches(None)) == ROWS
+    assert rows_of(open_pipe(io.BytesIO(b"")).read_batches(None)) == []
     for suffix in ("parquet", "arrow"):
         data = write(tmp_path / f"e.{suffix}").read_bytes()
         with pytest.raises(EventError, match="<stdin>: this is a Parquet or Arrow file"):
@@ -235,13 +237,13 @@ def test_the_first_bytes_of_a_pipe_tell_the_format(tmp_path: Path) -> None:
 
 def test_what_is_wrong_in_a_pipe_is_named_without_a_line_for_csv() -> None:
     with pytest.raises(EventError, match=r"^<stdin>: the header names 2 columns, and here are 1"):
-        rows_of(open_pipe(io.BytesIO(b"a,b\n1,2\n3\n")).cuts(None))
+        rows_of(open_pipe(io.BytesIO(b"a,b\n1,2\n3\n")).read_batches(None))
     with pytest.raises(EventError, match=r"^<stdin>: a quote is opened and never closed"):
-        rows_of(open_pipe(io.BytesIO(b'a,b\n1,2\n3,"x\n4,5\n')).cuts(None))
+        rows_of(open_pipe(io.BytesIO(b'a,b\n1,2\n3,"x\n4,5\n')).read_batches(None))
     with pytest.raises(EventError, match=r"^<stdin>, column 'a': an integer does not fit"):
-        rows_of(open_pipe(io.BytesIO(b"a\n1.5\n99999999999999999999\n")).cuts(None))
+        rows_of(open_pipe(io.BytesIO(b"a\n1.5\n99999999999999999999\n")).read_batches(None))
     with pytest.raises(EventError, match=r"^<stdin>, line 2: not JSON"):
-        rows_of(open_pipe(io.BytesIO(b'{"a": 1}\n{')).cuts(None))
+        rows_of(open_pipe(io.BytesIO(b'{"a": 1}\n{')).read_batches(None))
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_what_is_wrong_in_a_pipe_is_named_without_a_line_for_csv() -> None:
 def test_a_pipe_gives_whole_lines_at_once(head: str, line: str) -> None:
     first, second, third = (line.format(n).encode() for n in (1, 2, 3))
     pipe = Pipe(head.encode() + first, second[:3], second[3:] + third[:2], third[2:-1])
-    cuts = open_pipe(pipe, live=True).cuts(None)  # type: ignore[arg-type]
+    cuts = open_pipe(pipe, live=True).read_batches(None)  # type: ignore[arg-type]
     assert rows_of([next(cuts)]) == [{"a": 1, "b": "x"}]
     assert len(pipe.pieces) == 3
     assert rows_of([next(cuts)]) == [{"a": 2, "b": "x"}]
@@ -286,12 +288,12 @@ def test_a_file_that_grows(tmp_path: Path, name: str, head: str, line: str) -> N
     path.write_text(head[:2])
     parts = [head[2:] + line.format(1), line.format(2)[:3], line.format(2)[3:] + line.format(3)]
     steps = [lambda part=part: append(path, part) for part in [*parts, "", line.format(4)[:-1]]]
-    cuts = list(follow(path, steps).cuts(None))
+    cuts = list(follow(path, steps).read_batches(None))
     # The last line is not whole, so it is left for later.
     assert [row["a"] for row in rows_of(cuts)] == [1, 2, 3]
     assert len(cuts) == 2
     append(path, "\n" + line.format(5))
-    rest = open_files([path], start=cuts[-1].position, wait=lambda: False).cuts(None)
+    rest = open_files([path], start=cuts[-1].position, wait=lambda: False).read_batches(None)
     assert [row["a"] for row in rows_of(rest)] == [4, 5]
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ensue.logic.reference import ComplexEvent, Reference
+from ensue.logic.complex_event import ComplexEvent
+from ensue.logic.reference import Reference
 from tests.equivalence.suite import stream
 from tests.formulas import events_of, formula
 

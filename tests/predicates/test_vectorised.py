@@ -13,10 +13,11 @@ import ensue
 from ensue.analysis.context import Clock
 from ensue.analysis.expressions import Expression, paths_of
 from ensue.analysis.schema import from_arrow_schema
-from ensue.automata.build import AtStart, Compiled, TypeTest, compile_formula
+from ensue.automata.build import compile_formula
+from ensue.automata.compiled import AtStart, Compiled, TypeTest
 from ensue.automata.machine import One
 from ensue.logic.build import to_formula
-from ensue.logic.reference import Event
+from ensue.logic.complex_event import Event
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.predicates.values import python_values

@@ -18,12 +18,13 @@ import ensue
 from ensue.analysis.context import Clock
 from ensue.analysis.expressions import Expression
 from ensue.analysis.schema import from_arrow_schema
-from ensue.automata.build import AtStart, TypeTest, compile_formula
+from ensue.automata.build import compile_formula
+from ensue.automata.compiled import AtStart, TypeTest
 from ensue.errors import CeqlError
 from ensue.logic.build import to_formula
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.regex import to_java
-from ensue.predicates.spark import Writer
+from ensue.predicates.spark_sql import Writer
 from ensue.predicates.vectors import Strings, UnsupportedError, path_column, vector_of
 from tests.effort import drawn
 from tests.predicates.expressions import SIMPLE, predicates

@@ -1,4 +1,4 @@
-"""Warnings: legal queries that probably do not mean what they say."""
+"""Warnings: valid queries that probably do not do what was intended."""
 
 from __future__ import annotations
 

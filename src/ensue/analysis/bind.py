@@ -1,4 +1,4 @@
-"""From syntax tree to bound query: the pass that puts the others in order."""
+"""From syntax tree to bound query: runs the passes of the analysis in order."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def bind(
     parameters: Mapping[str, object] | None = None,
     clock: Clock | None = None,
 ) -> BoundQuery:
-    """Resolve every name of a query and check that it makes sense.
+    """Resolve the names of a query, check its types, and return the bound query.
 
-    Raises the error of the first problem, with all problems that were found.
+    Raises an error that lists all problems.
     """
     context = Context(source, schema, parameters, clock or Clock())
     if query.streams and schema.events is None:
@@ -78,7 +78,7 @@ def bind(
 
 
 def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePath, Type]]:
-    """Read what CREATE STREAM says of events and their attributes."""
+    """Return the events and attributes that CREATE STREAM declares."""
     events: dict[str, dict[AttributePath, Type]] = {}
     everywhere: dict[AttributePath, Type] = {}
     for stream in query.streams:
@@ -114,7 +114,7 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
                         "one attribute is one column: give the two different names",
                     )
                 own.add(path)
-                # Another stream may have such events too, of whole numbers there.
+                # Another stream may declare the same event with integers.
                 attributes[path] = joined(attributes.get(path, kind), kind) or kind
     return events
 
@@ -171,7 +171,7 @@ def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
 
 
 def _length(duration: tree.Duration, context: Context) -> Window | None:
-    """Bind a duration on the time column, in that column's units where it is of integers."""
+    """Bind a duration on the time column, in units of that column if it holds integers."""
     constant = values.bind_duration(duration, context)
     if not isinstance(constant.value, int):
         return None

@@ -1,4 +1,4 @@
-"""The bound query: what the analysis hands on."""
+"""The bound query: the result of the analysis."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query whose every name is resolved and every condition understood."""
+    """A query with all names resolved and all types checked."""
 
     source: Source
     tree: tree.Query
     schema: Schema
     clock: Clock
     conditions: Mapping[Span, Condition]
-    """By the place of what stands after FILTER, and of the keys of an inner PARTITION BY."""
+    """By the span of the condition of a FILTER, or of the keys of an inner PARTITION BY."""
     aggregates: Mapping[Span, tuple[Column, ...]]
-    """By the place of the variable after AGGREGATE."""
+    """By the span of the variable after AGGREGATE."""
     column_types: Mapping[Span, Mapping[str, Type]]
-    """The types of those columns, by the same place."""
+    """The types of those columns, by the same span."""
     shown: Mapping[str, tuple[tuple[str, ...], ...] | None] | None
     """Selected variables and their attributes of interest (None: all); None: all variables."""
     columns: tuple[Column, ...]

@@ -1,4 +1,4 @@
-"""Filters: about one event, about several, or about a variable's events in their order."""
+"""Conditions of FILTER: on one event, between events, or on the order of a variable's events."""
 
 from __future__ import annotations
 
@@ -70,32 +70,33 @@ class AnyOf:
 
 Condition: TypeAlias = Each | Relation | Trend | SameKey | AllOf | AnyOf
 
-_NOTHING = AllOf(())
+_ALWAYS_TRUE = AllOf(())
+"""Stands for a condition with an error, which was reported."""
 
 
 def bind_condition(
     node: tree.Expression, binder: Binder, repeats: Callable[[str], bool]
 ) -> Condition:
-    """Bind what stands after FILTER; `repeats` tells which variables may have several events."""
+    """Bind the condition of FILTER; `repeats`: a variable may have several events."""
     match node:
         case tree.Logical(operator=operator, operands=operands):
             parts = tuple(bind_condition(each, binder, repeats) for each in operands)
             return AllOf(parts) if operator == "AND" else AnyOf(parts)
         case tree.Not():
             _report_not(node, binder.context)
-            return _NOTHING
+            return _ALWAYS_TRUE
         case tree.Restriction(variable=word, predicate=predicate):
             variable = binder.variables.get(word.text)
             if variable is None:
                 binder.report_variable(word)
-                return _NOTHING
+                return _ALWAYS_TRUE
             return _restriction(predicate, binder.within(variable), variable)
         case _:
             return _relation(node, binder, repeats)
 
 
 def _restriction(node: tree.Expression, binder: Binder, variable: Variable) -> Condition:
-    """Bind what stands inside X[…]; trends joined by AND are conditions of their own."""
+    """Bind the condition inside X[…]; trends joined by AND are conditions of their own."""
     if (
         isinstance(node, tree.Logical)
         and node.operator == "AND"
@@ -121,7 +122,7 @@ def _trend(node: tree.Call, binder: Binder, variable: Variable, text: str) -> Co
         binder.context.report(
             "E411", node.span, f"{kind} takes one attribute", f"write {kind}(price)"
         )
-        return _NOTHING
+        return _ALWAYS_TRUE
     path = node.arguments[0]
     binder.single_value(path.names, variable, path.span, inside=True)
     return Trend(variable.name, kind, path.names, text)
@@ -131,7 +132,7 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
     before = len(binder.context.problems)
     predicate = binder.predicate(node)
     if len(binder.context.problems) > before:
-        return _NOTHING
+        return _ALWAYS_TRUE
     text = format_expression(node)
     variables = tuple(sorted(variables_of(predicate)))
     if not variables:
@@ -141,7 +142,7 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
             "this condition is about no event",
             "name a variable: x.price > 10, or x[price > 10]",
         )
-        return _NOTHING
+        return _ALWAYS_TRUE
     if len(variables) == 1:
         return Each(variables[0], without_variables(predicate), text)
     if any(map(_is_list, subexpressions(predicate))):
@@ -151,7 +152,7 @@ def _relation(node: tree.Expression, binder: Binder, repeats: Callable[[str], bo
             "lists cannot be looked into by a condition between events",
             "lists are for conditions on one event: x['a' IN tags]",
         )
-        return _NOTHING
+        return _ALWAYS_TRUE
     iterated = [each for each in variables if repeats(each)]
     if len(iterated) > 1 and not _separates(predicate):
         binder.context.report(
@@ -169,7 +170,7 @@ def _is_list(part: Expression) -> bool:
 
 
 def _separates(predicate: Expression) -> bool:
-    """Tell whether a condition is f(x) op g(y) or |f(x) - g(y)| op c, terms moved over the sign."""
+    """Return whether a condition is f(x) op g(y) or |f(x) - g(y)| op c, up to moving terms."""
     if not isinstance(predicate, Operation) or predicate.name not in (
         "=",
         "!=",

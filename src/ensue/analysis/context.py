@@ -1,4 +1,4 @@
-"""What the passes of the analysis share: the source, what is known, and the problems found."""
+"""Context of one analysis: the source, the schema, the parameters and the problems found."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ensue.language.tokens import quoted
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time column as far as it is known: its name and, for integers, its unit."""
+    """The time column: its name and, for integers, its unit."""
 
     column: tuple[str, ...] | None = None
     unit: str | None = None
     known: bool = False
-    """False while a query is compiled without data: then nothing is an error yet."""
+    """False while a query is compiled without data: then a missing time column is no error yet."""
 
     @property
     def nanoseconds(self) -> int | None:
@@ -28,7 +28,7 @@ class Clock:
 
 @dataclass(slots=True)
 class Context:
-    """The state of one analysis: problems are gathered, not raised, so that all are shown."""
+    """The state of one analysis: problems are collected, not raised, so that all are shown."""
 
     source: Source
     schema: Schema = OPEN
@@ -45,7 +45,7 @@ class Context:
     def report_name(
         self, code: str, span: Span, message: str, name: str, known: Iterable[str], otherwise: str
     ) -> None:
-        """Report a name that is not known, with the nearest that is."""
+        """Report an unknown name, with the most similar known one."""
         near = nearest(name, known)
         if near is None:
             self.report(code, span, message, otherwise)
@@ -55,7 +55,7 @@ class Context:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like this one, if any is.
+    """Return the most similar known name, or None if none is similar.
 
     >>> nearest("prise", ["name", "price"]), nearest("MSFT", ["price"])
     ('price', None)
@@ -77,7 +77,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
-    """Write a few names one after another."""
+    """Join names by commas; of many names, show the first and the number."""
     ordered = list(dict.fromkeys(names))
     text = ", ".join(ordered[:most])
     return text if len(ordered) <= most else f"{text}, … ({len(ordered)} in all)"

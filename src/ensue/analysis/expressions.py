@@ -24,7 +24,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of the event at hand, or of the event chosen for a variable."""
+    """An attribute of the current event, or of the event chosen for a variable."""
 
     path: tuple[str, ...]
     type: Type
@@ -78,7 +78,7 @@ def subexpressions(expression: Expression) -> Iterator[Expression]:
 
 
 def variables_of(expression: Expression) -> frozenset[str]:
-    """Return the variables whose events an expression looks at."""
+    """Return the variables whose events an expression reads."""
     return frozenset(
         each.variable
         for each in subexpressions(expression)
@@ -94,7 +94,7 @@ def paths_of(expression: Expression) -> frozenset[tuple[str, ...]]:
 
 
 def without_variables(expression: Expression) -> Expression:
-    """Turn an expression on chosen events into one on the event at hand."""
+    """Turn an expression on events of variables into one on the current event."""
     match expression:
         case Attribute() | EventType():
             return replace(expression, variable=None)
@@ -104,3 +104,8 @@ def without_variables(expression: Expression) -> Expression:
             return replace(expression, operand=without_variables(operand))
         case _:
             return expression
+
+
+def negated(expression: Expression, negate: bool) -> Expression:
+    """Return NOT of a condition, or the condition itself if `negate` is false."""
+    return Operation("not", (expression,), Type.BOOLEAN) if negate else expression

@@ -1,4 +1,4 @@
-"""The functions of CEQL: what they take and what they give."""
+"""The functions of CEQL: their parameters and result types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSTANT: Family = ("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE
 
 
 def _number_kept(types: tuple[Type, ...]) -> Type:
-    """Whole numbers stay whole; everything else is computed as double."""
+    """Return int for int; other numbers are computed as doubles."""
     return types[0] if types[0] in (Type.INT, Type.UNKNOWN) else Type.DOUBLE
 
 
@@ -53,7 +53,7 @@ FUNCTIONS = {
 """All functions of fixed arity; coalesce takes any number of arguments and is bound apart."""
 
 TRENDS = ("same", "increasing", "decreasing", "nondecreasing", "nonincreasing")
-"""What a variable's events may do one after another, inside X[…] only."""
+"""Conditions on consecutive events of a variable, inside X[…] only."""
 
 AGGREGATES = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
 

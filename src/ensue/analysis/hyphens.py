@@ -1,4 +1,4 @@
-"""`x.tweet-id` without backquotes: read as a difference, meant as a name."""
+"""`x.tweet-id` without backquotes: parsed as a difference, probably meant as a name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ensue.language.tokens import quoted
 def report_hyphen(
     node: tree.Arithmetic, context: Context, variables: Collection[str], event: Variable | None
 ) -> bool:
-    """Report a difference that is a name with hyphens in it; tell whether it is one.
+    """Report a difference that is a name with hyphens in it; return whether it is one.
 
     Outside brackets, `x.tweet-id` cannot be a difference: `id` has no variable. Inside, it is
-    one unless the schema knows the whole as an attribute, and does not know the parts.
+    one unless the schema has the whole as an attribute, and not all of the parts.
     """
     name = _hyphenated(node, variables)
     if name is None:
@@ -59,7 +59,7 @@ def _hyphenated(node: tree.Expression, variables: Collection[str] = ()) -> tuple
 def _is_attribute(
     name: tuple[str, ...], node: tree.Arithmetic, context: Context, event: Variable
 ) -> bool:
-    """Tell whether a schema knows a name, and not all the parts of a difference."""
+    """Return whether the schema has a name, and not all the parts of a difference."""
     schema, types = context.schema, event.types
     if schema.type_of(name, types) in (None, Type.UNKNOWN):
         return False

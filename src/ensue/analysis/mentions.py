@@ -1,4 +1,4 @@
-"""What the text of a query says of attributes, before anything is known of the events."""
+"""Attributes that the text of a query mentions, before the schema of the events is known."""
 
 from __future__ import annotations
 

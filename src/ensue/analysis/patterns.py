@@ -1,4 +1,4 @@
-"""Patterns checked: names, filters, aggregates, repetitions, each in its place."""
+"""Analysis of patterns: names, filters, aggregates, repetitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEED_NUMBERS = ("sum", "avg", "range", "stddev")
 
 @dataclass(slots=True)
 class PatternBinder:
-    """Walks a pattern, gathers what its filters and aggregates mean, reports what is wrong."""
+    """Walks a pattern, binds its filters and aggregates, and reports errors."""
 
     context: Context
     sources: frozenset[str]
@@ -32,12 +32,12 @@ class PatternBinder:
     conditions: dict[Span, Condition] = field(default_factory=dict)
     aggregates: dict[Span, tuple[Column, ...]] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
-    """What is seen of patterns to the left, right of an UNLESS."""
+    """The variables of patterns left of an UNLESS, while its right side is bound."""
     whole: tree.Pattern | None = None
     """The pattern of the query."""
 
     def bind(self, pattern: tree.Pattern, *, optional: bool = False) -> None:
-        """Check a pattern; it may be empty only where a sequence around it cannot be."""
+        """Check a pattern; `optional`: it may be empty, since the sequence around it cannot be."""
         self.whole = self.whole or pattern
         match pattern:
             case tree.Event():
@@ -88,7 +88,7 @@ class PatternBinder:
         operator: str,
         hint: str = "in a sequence the whole may be absent instead: (…)? around the operator",
     ) -> None:
-        """Check an operand of an operator that is about events that are there."""
+        """Check an operand that must not match the empty sequence."""
         if may_be_empty(pattern):
             if operator == "ALL":
                 hint = "write out the choice: A OR (A ALL B)"
@@ -97,7 +97,7 @@ class PatternBinder:
         self.bind(pattern, optional=True)
 
     def _bind_absent(self, left: tree.Pattern, absent: tree.Pattern) -> None:
-        """Check what stands right of UNLESS: its conditions see the variables of the left."""
+        """Check the right side of UNLESS: its conditions may name the variables of the left."""
         around = self.scope
         self.scope = around.right_of(left, absent, self.variables)
         self._bind_present(absent, "UNLESS", "what must not happen is there: + instead of *")
@@ -121,7 +121,7 @@ class PatternBinder:
         )
 
     def _binder(self, known: Mapping[str, Variable], pattern: tree.Pattern | None = None) -> Binder:
-        """Return a binder that says of other variables where they are bound."""
+        """Return a binder with hints for variables that are bound elsewhere."""
         whole, scope = self.whole, self.scope
         return Binder(
             self.context, known, elsewhere=lambda name: where_bound(name, pattern, scope, whole)
@@ -254,7 +254,7 @@ class PatternBinder:
     def column(
         self, column: tree.Aggregate, known: dict[str, Variable]
     ) -> tuple[Column | None, Type]:
-        """Bind one computed column and tell its type."""
+        """Bind one computed column and return its type."""
         function = column.function.text.lower()
         if function not in AGGREGATES:
             self.context.report_name(
@@ -321,7 +321,7 @@ def _whole(paths: tuple[tree.Path, ...]) -> Span:
 
 
 def may_be_empty(pattern: tree.Pattern) -> bool:
-    """Tell whether the empty match, unit of `;` and `:`, is among those of a pattern."""
+    """Return whether a pattern matches the empty sequence, the unit of `;` and `:`."""
     match pattern:
         case tree.Repeated(pattern=inner, low=low):
             return low == 0 or may_be_empty(inner)
@@ -354,4 +354,4 @@ def _not_one_event(pattern: tree.Pattern) -> tree.Pattern | None:
 
 
 partition_place = _whole
-"""Where the condition of an inner PARTITION BY is kept."""
+"""The span under which the condition of an inner PARTITION BY is stored."""

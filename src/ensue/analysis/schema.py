@@ -1,4 +1,4 @@
-"""What is known about events before looking at them: types of events and of their attributes."""
+"""The schema of events: event types, and the types of their attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Schema:
     """Attributes of all events, or event by event.
 
     Attributes that every event may have are under `common`; when `events` is not None it lists
-    all event types there are. A schema that is not `closed` says nothing of other attributes.
+    all event types there are. In a schema that is not `closed`, there may be other attributes.
     """
 
     common: Mapping[AttributePath, Type] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Schema:
     def type_of(self, path: AttributePath, types: Collection[str] | None) -> Type | None:
         """Return the type of an attribute of events of these types (None: any); None if unknown.
 
-        An attribute that a schema which is not closed does not mention has type UNKNOWN.
+        In a schema that is not closed, other attributes have type UNKNOWN.
         """
         found: Type | None = self.common.get(path)
         for each in self._attributes(types):
@@ -48,7 +48,7 @@ class Schema:
         return [".".join(path) for path in paths]
 
     def has_prefix(self, path: AttributePath) -> bool:
-        """Tell whether a path is a struct that holds attributes."""
+        """Return whether a path is a struct that holds attributes."""
         every = [self.common, *self._attributes(None)]
         return any(
             len(other) > len(path) and other[: len(path)] == path
@@ -65,13 +65,13 @@ class Schema:
 
 
 OPEN = Schema()
-"""Nothing is known."""
+"""The schema of events about which nothing is known."""
 
 
 def from_python(schema: object, *, partial: bool = False) -> Schema:
-    """Read what `schema=` was given: {attribute: type}, {event: {attribute: type}}, or Arrow's.
+    """Read the argument `schema=`: {attribute: type}, {event: {attribute: type}}, or Arrow's.
 
-    A `partial` one says nothing of the attributes that it does not name.
+    With `partial`, there may be attributes that it does not name.
 
     >>> from_python({"SELL": {"price": "double"}}).type_of(("price",), {"SELL"})
     <Type.DOUBLE: 'double'>

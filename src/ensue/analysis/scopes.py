@@ -1,4 +1,4 @@
-"""What conditions right of UNLESS may name: variables bound to its left, one event each."""
+"""Scopes right of UNLESS: conditions there may name variables of the left, one event each."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ensue.language import tree
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables of patterns to the left, seen from the right of an UNLESS."""
+    """The variables left of an UNLESS that its right side may name."""
 
     visible: Mapping[str, Variable] = field(default_factory=dict)
     iterated: frozenset[str] = frozenset()
     """Those of them that may have several events: conditions cannot name these."""
     taken: frozenset[str] = frozenset()
-    """Names of the left that the right binds too: there they mean its own events."""
+    """Names of the left that the right binds too, where they mean its own events."""
     inside: bool = False
-    """Whether there is an UNLESS around at all."""
+    """Whether this is the right side of an UNLESS."""
 
     def right_of(self, left: tree.Pattern, right: tree.Pattern, variables: Variables) -> Scope:
         """Return the scope of the right side of an UNLESS that stands in this scope."""
@@ -36,7 +36,7 @@ class Scope:
 
 
 def bound_anywhere(node: tree.Node) -> Iterator[str]:
-    """Give the variables that some part of a pattern binds, seen from the outside or not."""
+    """Yield the variables that any part of a pattern binds, visible outside or not."""
     match node:
         case tree.Event(type=word):
             yield "ANY" if word is None else word.text
@@ -47,7 +47,7 @@ def bound_anywhere(node: tree.Node) -> Iterator[str]:
 
 
 def named_in(condition: tree.Node) -> Iterator[tree.Word]:
-    """Give the words of a condition that stand for variables."""
+    """Yield the words of a condition that name variables."""
     match condition:
         case tree.Restriction(variable=word):
             yield word
@@ -61,7 +61,7 @@ def named_in(condition: tree.Node) -> Iterator[tree.Word]:
 def where_bound(
     name: str, pattern: tree.Pattern | None, scope: Scope, whole: tree.Pattern | None
 ) -> str | None:
-    """Say what to write about a variable that a pattern does not bind, but another part does."""
+    """Return a hint for a variable that another part of the query binds."""
     if name in scope.visible:
         return f"right of UNLESS only conditions name variables of the left: FILTER … = {name}.…"
     if name in scope.taken:
@@ -83,7 +83,7 @@ def where_bound(
 
 
 def _right_of_unless(node: tree.Node) -> frozenset[str]:
-    """Return what is bound right of an UNLESS somewhere in a pattern."""
+    """Return the variables bound right of any UNLESS in a pattern."""
     found = frozenset().union(*map(_right_of_unless, tree.children(node)))
     if isinstance(node, tree.Unless):
         found |= frozenset(bound_anywhere(node.absent))

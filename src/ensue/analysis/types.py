@@ -1,4 +1,4 @@
-"""The types of CEQL and what may be done with them."""
+"""The types of CEQL: which can be compared, which have a common type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Type(Enum):
-    """A type of values; UNKNOWN is that of NULL and of attributes nobody has described."""
+    """A type of values; UNKNOWN is that of NULL and of attributes not in the schema."""
 
     BOOLEAN = "boolean"
     INT = "int"
@@ -25,7 +25,7 @@ class Type(Enum):
     DOUBLES = "list<double>"
     STRINGS = "list<string>"
     LIST = "list"
-    """A list of anything else, or of nothing so far."""
+    """A list of other values, or of none so far."""
     UNKNOWN = "unknown"
 
     @property
@@ -42,7 +42,7 @@ class Type(Enum):
 
     @property
     def element(self) -> Type:
-        """The type of what a list holds."""
+        """The type of the elements of a list."""
         return _ELEMENTS.get(self, Type.UNKNOWN)
 
     def __str__(self) -> str:
@@ -93,14 +93,14 @@ NANOSECONDS = {
     "HOUR": 3_600_000_000_000,
     "DAY": 86_400_000_000_000,
 }
-"""The units of durations, in the singular; WEEKS and more are not of the language."""
+"""The units of durations, in the singular; CEQL has no longer ones."""
 
 TIME_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-"""What time_unit= may say of an integer time column."""
+"""The values of time_unit= for integer time columns, in nanoseconds."""
 
 
 def comparable(left: Type, right: Type) -> bool:
-    """Tell whether values of the two types can be compared.
+    """Return whether values of the two types can be compared.
 
     >>> comparable(Type.INT, Type.DECIMAL), comparable(Type.STRING, Type.INT)
     (True, False)
@@ -131,7 +131,7 @@ def joined(left: Type, right: Type) -> Type | None:
 
 
 def from_arrow(kind: pa.DataType) -> Type | None:
-    """Return the CEQL type of an Arrow column, or None where there is none (maps, structs, …)."""
+    """Return the CEQL type of an Arrow column, or None if there is none (maps, structs, …)."""
     import pyarrow as pa
 
     types = pa.types
@@ -156,3 +156,7 @@ def from_arrow(kind: pa.DataType) -> Type | None:
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return _LISTS.get(from_arrow(kind.value_type) or Type.UNKNOWN, Type.LIST)
     return Type.UNKNOWN if types.is_null(kind) else None
+
+
+LIST_HINT = "ask what a list holds: 'x' IN tags, contains(tags, 'x'), length(tags)"
+"""The hint of errors about lists where one value is needed."""

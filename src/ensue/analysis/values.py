@@ -1,4 +1,4 @@
-"""Literals and parameters to values: numbers, instants, durations, lists."""
+"""Values of literals and parameters: numbers, instants, durations, lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from ensue.analysis.context import Context, listing
-from ensue.analysis.expressions import UNKNOWN, Constant, Value
+from ensue.analysis.expressions import UNKNOWN, Constant, Expression, Value
 from ensue.analysis.types import NANOSECONDS, Type
 from ensue.errors import Fix
 from ensue.language import tree
@@ -156,7 +156,7 @@ def _report_value(node: tree.Parameter, value: object, context: Context) -> None
 
 
 def constant_of(value: object) -> Constant | None:
-    """Return a Python value as a constant, or None where CEQL has no such value."""
+    """Return a Python value as a constant, or None if CEQL has no such value."""
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
     match value:
@@ -188,3 +188,8 @@ def as_double(constant: Constant) -> Constant:
         value: Value = float(constant.value)
         return Constant(value, Type.DOUBLE)
     return constant
+
+
+def computed_literal(expression: Expression) -> Expression:
+    """Return a decimal literal as a double: decimals are computed as doubles."""
+    return as_double(expression) if isinstance(expression, Constant) else expression

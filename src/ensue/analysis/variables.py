@@ -1,7 +1,7 @@
 """Which variables a pattern can bind, to events of which types, and how often.
 
-Every event of a pattern is an atom of its text; an atom knows the variables that its event is
-bound to: its type, the names given by AS around it, less what PROJECT forgets.
+Every event of a pattern is an atom of its text; an atom has the variables that its event is
+bound to: its type and the names given by AS around it, except those that PROJECT drops.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What is known of a variable: the types of its events, or the columns of its computed one."""
+    """A variable: the types of its events, or the columns of its computed event."""
 
     name: str
     types: frozenset[str] | None = None
@@ -34,12 +34,13 @@ class Variable:
     computed: Mapping[str, Type] | None = None
 
 
-_MANY = 2
+_SEVERAL = 2
+"""Stands for any number of events above one."""
 
 
 @dataclass(slots=True)
 class Variables:
-    """Answers about the variables of patterns, each pattern visited once."""
+    """The variables of patterns; results are cached for each pattern."""
 
     columns: dict[Span, Mapping[str, Type]] = field(default_factory=dict)
     """Types of computed columns by the span of their AGGREGATE's variable."""
@@ -99,11 +100,11 @@ class Variables:
         return known
 
     def may_repeat(self, pattern: tree.Pattern, variable: str) -> bool:
-        """Tell whether a match of the pattern may bind a variable to more than one event."""
-        return self._most_events(pattern, frozenset({variable})) >= _MANY
+        """Return whether a match of the pattern may bind a variable to more than one event."""
+        return self._most_events(pattern, frozenset({variable})) >= _SEVERAL
 
     def _most_events(self, pattern: tree.Pattern, names: frozenset[str] | None) -> int:
-        """Bound the number of events bound to some of the names (None: any); 2 stands for many."""
+        """Bound the number of events bound to some of the names (None: any); 2 means several."""
         if names is not None and names.isdisjoint(self.names(pattern)):
             return 0
         match pattern:
@@ -119,14 +120,14 @@ class Variables:
                 return self._most_events(inner, kept if names is None else kept & names)
             case tree.Repeated(pattern=inner, high=high):
                 once = self._most_events(inner, names)
-                return once if high == 1 else min(_MANY, once * _MANY)
+                return once if high == 1 else min(_SEVERAL, once * _SEVERAL)
             case tree.Combined(operator="OR" | "AND", items=items):
                 return max(self._most_events(item, names) for item in items)
             case tree.Sequence(items=items) | tree.Combined(items=items):
-                return min(_MANY, sum(self._most_events(item, names) for item in items))
+                return min(_SEVERAL, sum(self._most_events(item, names) for item in items))
             case tree.Aggregated(pattern=inner, variable=word):
                 computed = int(names is not None and word.text in names)
-                return min(_MANY, computed + self._most_events(inner, names))
+                return min(_SEVERAL, computed + self._most_events(inner, names))
             case _:
                 return self._most_events(pattern.pattern, names)
 

@@ -1,1 +1,1 @@
-"""From formula to automaton: machines for every operator, determinised as events need it."""
+"""From formula to automaton: a machine for every operator, determinised on demand."""

@@ -1,87 +1,26 @@
-"""From formula to machine: variables become bits, conditions predicates or registers."""
+"""Compilation of a formula: variables become bits, conditions predicates or registers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Literal, NamedTuple
 
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
-from ensue.analysis.expressions import Expression
-from ensue.analysis.types import Type
 from ensue.automata import machine as m
-from ensue.automata.registers import (
-    Deferred,
-    InexpressibleError,
-    Interval,
-    Maker,
-    Plan,
-    on_one_event,
+from ensue.automata.compiled import (
+    AtStart,
+    Compiled,
+    NotUnaryError,
+    Predicate,
+    TypeOf,
+    TypeTest,
+    unknown_types,
 )
+from ensue.automata.condition_forms import on_one_event
+from ensue.automata.deferred import Deferred, InnerAggregate, Interval
+from ensue.automata.registers import InexpressibleError, RegisterPlan
 from ensue.logic import formula as f
-
-
-class TypeTest(NamedTuple):
-    """The event has this type (None: any) and comes from this stream (None: any)."""
-
-    type: str | None
-    stream: str | None
-
-
-class AtStart(NamedTuple):
-    """The event is the first of its (sub)stream."""
-
-    kind: Literal["start"] = "start"
-
-
-Predicate = TypeTest | AtStart | Expression
-"""What a machine may ask about one event."""
-
-TypeOf = Callable[[tuple[str, ...]], Type]
-"""Tells the type of an attribute."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A machine with the meaning of its labels and predicates."""
-
-    machine: m.Machine
-    variables: tuple[str, ...]
-    """The variable of each bit of a label; higher bits are hidden."""
-    predicates: tuple[Predicate, ...]
-    """Numbered as the machine asks for them."""
-    plan: Plan = field(default_factory=Plan)
-    """Conditions between events."""
-    hides: bool = False
-    """Whether labels have hidden bits, so that two runs may be one match."""
-    absent: tuple[Compiled, ...] = ()
-    """What must not happen inside some intervals, where that is decided later."""
-    adjoined: int = 0
-    """The hidden bit of bound events whose predecessor is bound too; 0: there is none."""
-
-    def all_predicates(self) -> Iterator[Predicate]:
-        """Give all that is asked about one event."""
-        yield from self.predicates
-        for each in self.absent:
-            yield from each.all_predicates()
-
-    def all_expressions(self) -> Iterator[Expression]:
-        """Give all that is compared between events."""
-        yield from (column.expression for column in self.plan.columns)
-        for deferred in (*self.plan.deferred, *self.plan.correlated):
-            yield from deferred.expressions()
-        for each in self.absent:
-            yield from each.all_expressions()
-
-
-class NotUnaryError(Exception):
-    """The formula has something that needs the evaluation by definition."""
-
-
-def unknown_types(_: tuple[str, ...]) -> Type:
-    """Tell that nothing is known of an attribute."""
-    return Type.UNKNOWN
 
 
 def compile_formula(
@@ -93,21 +32,21 @@ def compile_formula(
     late: frozenset[str] = frozenset(),
     adjoins: bool = False,
 ) -> Compiled:
-    """Return the machine of a formula; with `adjoins`, its matches tell where they have gaps.
+    """Compile a formula; with `adjoins`, labels mark bound events without a gap before them.
 
     Conditions whose texts are `late` are decided on listing, as are all with `defers`.
 
     Raises NotUnaryError where a strategy below the top chooses among matches that conditions
     between events, or on computed events, decide on.
     """
-    plan = Plan(assume_numbers=assume_numbers, defers=defers, late=late)
+    plan = RegisterPlan(assume_numbers=assume_numbers, defers=defers, late=late)
     return _compiled(formula, type_of, plan, frozenset(), adjoins=adjoins)
 
 
 def _compiled(
     formula: f.Formula,
     type_of: TypeOf,
-    plan: Plan,
+    plan: RegisterPlan,
     unseen: frozenset[str],
     outer: frozenset[str] = frozenset(),
     beyond: frozenset[str] = frozenset(),
@@ -137,26 +76,26 @@ class _Builder:
     type_of: TypeOf
     variables: dict[str, int] = field(default_factory=dict)
     predicates: dict[Predicate, int] = field(default_factory=dict)
-    plan: Plan = field(default_factory=Plan)
+    plan: RegisterPlan = field(default_factory=RegisterPlan)
     hidden: int = 0
     visible: int = 0
     rounds: int = 0
-    """How many iterations are around the formula at hand."""
+    """The number of iterations around the current formula."""
     projections: int = 0
-    """How many projections are around it: a bit that they may drop tells nothing."""
+    """The number of projections around it, which may drop bits of variables."""
     absent: list[Compiled] = field(default_factory=list)
     sealed: list[str] = field(default_factory=list)
-    """The operators around it that conditions cannot look through."""
+    """The operators around it that keep conditions inside from being deferred."""
     made: list[int] = field(default_factory=list)
-    """The AGGREGATEs of what is built so far whose events can be seen from here, by number."""
+    """The numbers of the AGGREGATEs built so far whose events are visible here."""
     unseen: frozenset[str] = frozenset()
-    """Computed variables that nobody around looks at."""
+    """Computed variables that no operator around reads."""
     agreed: frozenset[str] = frozenset()
-    """Computed variables that come to an AND, whose sides never compute the same event."""
+    """Computed variables below an AND, whose sides never compute the same event."""
     outer: frozenset[str] = frozenset()
-    """Variables of the pattern left of the UNLESS that all of this stands right of."""
+    """Variables left of the UNLESS on whose right side this formula is."""
     beyond: frozenset[str] = frozenset()
-    """Variables of patterns left of UNLESSes further out."""
+    """Variables left of UNLESSes further out."""
 
     def __post_init__(self) -> None:
         for each in f.subformulas(self.whole):
@@ -172,9 +111,9 @@ class _Builder:
                 tests = () if test == (None, None) else (self._test(test),)
                 return m.One(tests, self._bit(name))
             case f.Absent(formula=inner):
-                return m.NotOne(self._mute(inner, "NOT"))
+                return m.NotOne(self._build_intervals(inner, "NOT"))
             case f.Empty():
-                return m.Nothing()
+                return m.EmptyWord()
             case f.Named(formula=inner, variable=name):
                 return m.Named(self.build(inner), self._bit(name), self.visible)
             case f.Repeat(formula=inner, contiguous=contiguous):
@@ -196,7 +135,7 @@ class _Builder:
             case f.Unless(formula=inner, absent=absent):
                 correlated = bool(f.free_variables(absent))
                 if not correlated and (f.is_unary(absent) or self.sealed):
-                    return m.Without(self.build(inner), self._mute(absent, "UNLESS"))
+                    return m.Without(self.build(inner), self._build_intervals(absent, "UNLESS"))
                 return self._bounded(formula)
             case f.Filter():
                 return self._filtered(formula)
@@ -210,7 +149,9 @@ class _Builder:
                     visible = sum(self._bit(name) for name in self.variables if name in names)
                 return m.WithoutGap(self.build(inner), visible)
             case f.Select(formula=inner, strategy=strategy):
-                return m.Unbeaten(self._sealed(inner, strategy), m.COMPARE[strategy], self.visible)
+                return m.Unbeaten(
+                    self._build_sealed(inner, strategy), m.COMPARE[strategy], self.visible
+                )
             case f.Aggregate():
                 return self._aggregated(formula)
 
@@ -222,40 +163,42 @@ class _Builder:
         machine = self.build(formula)
         self.projections -= 1
         self.unseen, self.agreed = unseen, agreed
-        new = [n for n in self.made[before:] if self.plan.makers[n].formula.variable in names]
+        new = [
+            n for n in self.made[before:] if self.plan.inner_aggregates[n].formula.variable in names
+        ]
         self.made[before:] = new
         dropped = sum(self._bit(name) for name in self.variables if name not in names)
         return m.Projected(machine, ~dropped)
 
     def _aggregated(self, formula: f.Aggregate) -> m.Machine:
-        """Mark where the scope of an AGGREGATE ends, and the events that it reads."""
+        """Mark the end of the scope of an AGGREGATE, and the events that it reads."""
         if formula.variable in self.agreed:
             return m.Choice(())
         if formula.variable in self.unseen:
             return self.build(formula.formula)
         names = {column.variable for column in formula.columns}
         before = len(self.made)
-        machine = self._looked_at(formula.formula, names)
+        machine = self._build_read(formula.formula, names)
         own = sorted(names & self.variables.keys())
         machine, bits = self._marked_variables(machine, formula, own)
         end = self.hidden_bit()
         inside = tuple(self.made[before:])
-        self.made.append(len(self.plan.makers))
-        self.plan.makers.append(Maker(formula, tuple(bits.items()), end, inside))
+        self.made.append(len(self.plan.inner_aggregates))
+        self.plan.inner_aggregates.append(InnerAggregate(formula, tuple(bits.items()), end, inside))
         return m.Bounded(machine, 0, end)
 
-    def _looked_at(self, formula: f.Formula, names: Collection[str]) -> m.Machine:
-        """Build a formula at whose variables, computed ones among them, something looks."""
+    def _build_read(self, formula: f.Formula, names: Collection[str]) -> m.Machine:
+        """Build a formula some of whose variables, computed ones included, are read."""
         unseen, self.unseen = self.unseen, self.unseen - frozenset(names)
         machine = self.build(formula)
         self.unseen = unseen
         return machine
 
     def _bounded(self, formula: f.Unless) -> m.Machine:
-        """Build φ of φ UNLESS ψ, and a machine of its own for a ψ that relates events.
+        """Build φ of φ UNLESS ψ, and a separate machine for a ψ with conditions between events.
 
-        Which of the matches with one interval ψ chooses, and what it binds, makes no difference.
-        Events of φ that conditions of ψ are about keep their bits.
+        Projections and strategies of ψ do not change whether it matches in an interval, so they
+        are dropped. Events of φ that conditions of ψ name keep their bits.
         """
         inner, absent, outer = formula.formula, formula.absent, formula.outer
         while isinstance(absent, f.Project) or (
@@ -279,7 +222,7 @@ class _Builder:
     def _marked_variables(
         self, machine: m.Machine, formula: f.Formula, names: Collection[str]
     ) -> tuple[m.Machine, dict[str, int]]:
-        """Return a machine whose labels tell the events of variables in one scope, and how."""
+        """Return a machine whose labels mark the events of variables in one scope, and the bits."""
         bits: dict[str, int] = {}
         for name in names:
             if self._is_own(name, formula):
@@ -290,25 +233,25 @@ class _Builder:
         return machine, bits
 
     def _chooses(self, condition: str) -> NotUnaryError:
-        """Say which operator around a condition keeps it from being decided later."""
+        """Return the error that names the operator which keeps a condition from being deferred."""
         strategies = [each for each in self.sealed if each in m.COMPARE]
         return NotUnaryError(
             f"{(strategies or self.sealed)[0]} below the top of the pattern, which chooses "
             f"among matches by the condition {condition}"
         )
 
-    def _sealed(self, formula: f.Formula, operator: str) -> m.Machine:
-        """Build a formula whose own runs are compared, so that labels must tell everything."""
+    def _build_sealed(self, formula: f.Formula, operator: str) -> m.Machine:
+        """Build a formula inside an operator that compares runs, so that nothing is deferred."""
         self.sealed.append(operator)
         machine = self.build(formula)
         self.sealed.pop()
         return machine
 
-    def _mute(self, formula: f.Formula, operator: str) -> m.Machine:
-        """Build a formula of which only the intervals matter."""
+    def _build_intervals(self, formula: f.Formula, operator: str) -> m.Machine:
+        """Build a formula of which only the intervals of matches are used."""
         unseen, agreed, before = self.unseen, self.agreed, len(self.made)
         self.unseen, self.agreed = f.computed_variables(formula), frozenset()
-        machine = self._sealed(formula, operator)
+        machine = self._build_sealed(formula, operator)
         self.unseen, self.agreed = unseen, agreed
         del self.made[before:]
         return machine
@@ -319,18 +262,18 @@ class _Builder:
             far = [each for each in formula.conditions if self._names_others(each)]
             if far:
                 return self._correlated(formula, far)
-        if isinstance(inner, f.Or) and all(_names_of_one_event(each) for each in inner.items):
+        if isinstance(inner, f.Or) and all(f.variables_of_one_event(each) for each in inner.items):
             items = (f.Filter(each, formula.conditions) for each in inner.items)
             return m.Choice(tuple(map(self._filtered, items)))
         before = len(self.made)
-        machine = self._looked_at(inner, _names(formula.conditions))
+        machine = self._build_read(inner, _names(formula.conditions))
         conditions = formula.conditions
-        one = _names_of_one_event(formula.formula)
+        one = f.variables_of_one_event(formula.formula)
         if one is not None:
             every = [on_one_event(each, one, self.type_of) for each in conditions]
             conditions = tuple(condition for some in every for condition in some)
-        makers = tuple(self.made[before:])
-        computed = self._computed(makers)
+        inner_aggregates = tuple(self.made[before:])
+        computed = self._computed(inner_aggregates)
         # A variable is unknown where its AGGREGATE stands below an AND, which never holds.
         known = computed | self.variables.keys()
         conditions = tuple(each for each in conditions if _names([each]) <= known)
@@ -338,7 +281,7 @@ class _Builder:
             each for each in conditions if not isinstance(each, Each) or each.variable in computed
         ]
         if between:
-            machine = self._watched(machine, formula, between, makers)
+            machine = self._watched(machine, formula, between, inner_aggregates)
         for condition in conditions:
             if isinstance(condition, Each) and condition.variable not in computed:
                 test = self._test(condition.predicate)
@@ -346,15 +289,15 @@ class _Builder:
         return machine
 
     def _names_others(self, condition: f.Atomic) -> bool:
-        """Tell whether a condition is about events left of an UNLESS around it."""
+        """Return whether a condition names events left of an UNLESS around it."""
         others = self.outer | self.beyond
         return any(name in others for name in f.condition_variables(condition))
 
     def _correlated(self, formula: f.Filter, conditions: Sequence[f.Atomic]) -> m.Machine:
-        """Mark the events that conditions compare with some left of UNLESS, and keep these.
+        """Mark the events that conditions compare with events left of UNLESS.
 
-        A condition about events of the left alone is asked where its own pattern matches, so
-        its first event is marked.
+        A condition that names events of the left alone is checked where its own pattern matches,
+        so the first event of that is marked.
         """
         about = _names(conditions)
         if self.sealed:
@@ -385,16 +328,16 @@ class _Builder:
         machine: m.Machine,
         formula: f.Filter,
         conditions: Sequence[f.Atomic],
-        makers: tuple[int, ...],
+        inner_aggregates: tuple[int, ...],
     ) -> m.Machine:
-        """Add registers for conditions between events; hidden bits tell what their scope is.
+        """Add registers for conditions between events; hidden bits mark their scope.
 
-        Conditions on events that one of the makers computes wait for them.
+        Conditions on computed events are deferred.
         """
         if self.sealed:
             raise self._chooses(conditions[0].text)
         names = sorted(_names(conditions) & self.variables.keys())
-        computed = self._computed(makers)
+        computed = self._computed(inner_aggregates)
         machine, bits = self._marked_variables(machine, formula, names)
         marker = 0
         if self.rounds:
@@ -409,11 +352,13 @@ class _Builder:
                 self._add(condition, bits, iterated, marker)
             except InexpressibleError:
                 own = tuple((name, bits[name]) for name in about if name in bits)
-                self.plan.deferred.append(Deferred(condition, own, marker, makers))
+                self.plan.deferred.append(Deferred(condition, own, marker, inner_aggregates))
         return machine
 
-    def _computed(self, makers: Collection[int]) -> frozenset[str]:
-        return frozenset(self.plan.makers[number].formula.variable for number in makers)
+    def _computed(self, inner_aggregates: Collection[int]) -> frozenset[str]:
+        return frozenset(
+            self.plan.inner_aggregates[number].formula.variable for number in inner_aggregates
+        )
 
     def _add(
         self, condition: f.Atomic, bits: Mapping[str, int], iterated: frozenset[str], marker: int
@@ -430,7 +375,7 @@ class _Builder:
                 raise AssertionError(condition)
 
     def _is_own(self, name: str, formula: f.Formula) -> bool:
-        """Tell whether a variable is bound nowhere but in this one occurrence of a formula."""
+        """Return whether a variable is bound only in this one occurrence of a formula."""
         everywhere = f.bindings_of(self.whole, name)
         alone = everywhere == f.bindings_of(formula, name)
         return alone and not self.rounds and not self.projections
@@ -445,20 +390,6 @@ class _Builder:
 
     def _test(self, predicate: Predicate) -> int:
         return self.predicates.setdefault(predicate, len(self.predicates))
-
-
-def _names_of_one_event(formula: f.Formula) -> frozenset[str] | None:
-    """Return the variables of a formula that is about one event; None: it is not."""
-    match formula:
-        case f.Atom(variable=name):
-            return frozenset({name})
-        case f.Named(formula=inner, variable=name):
-            names = _names_of_one_event(inner)
-            return None if names is None else names | {name}
-        case f.Filter(formula=inner) | f.Select(formula=inner):
-            return _names_of_one_event(inner)
-        case _:
-            return None
 
 
 def _names(conditions: Sequence[f.Atomic]) -> frozenset[str]:

@@ -1,8 +1,8 @@
-"""Lazy determinisation: on symbols and sets of variables, one cell of the table at a time.
+"""Lazy determinisation on symbols and labels, one cell of the table at a time.
 
-A deterministic state is the set of machine states that are reachable by one and the same labels,
-so every complex event is read by exactly one run and is reported once. A symbol is what the
-predicates say about an event, as bits.
+A deterministic state is the set of machine states that are reachable by the same labels, so every
+complex event has exactly one run and is reported once. A symbol is the set of predicates that hold
+for an event, as bits.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ensue.automata.build import Compiled
+from ensue.automata.compiled import Compiled
 from ensue.automata.machine import Holds, Moves, State
 from ensue.errors import BudgetError
 from ensue.messages import Message, Option
 
 START = 0
-"""The state of a run that starts at the event at hand."""
+"""The state of a run that starts at the current event."""
 
 MOST_STATES = 10_000
 
 
 class Step(NamedTuple):
-    """A deterministic move: the label, whether a match ends, the state after (-1: none)."""
+    """A deterministic transition: label, whether a match ends, next state (-1: none)."""
 
     label: int
     final: bool
@@ -34,42 +34,42 @@ Cell = tuple[Step, ...]
 
 @dataclass(slots=True)
 class Determined:
-    """A machine made deterministic as far as somebody asked.
+    """A deterministic automaton whose states are computed on demand.
 
-    States are numbered in the order of discovery, which depends on the events: whatever outlives
-    a process names them by their contents.
+    States are numbered in the order of discovery, which depends on the events: saved state refers
+    to them by their contents.
     """
 
     compiled: Compiled
     most_states: int = MOST_STATES
     contents: list[frozenset[State]] = field(default_factory=lambda: [frozenset()])
-    hopeless: frozenset[int] = frozenset()
-    """States from which no match can be reached, once somebody has found out (see explore.py)."""
+    dead: frozenset[int] = frozenset()
+    """States from which no match can be reached, once explore.py has found them."""
     _numbers: dict[frozenset[State], int] = field(default_factory=dict)
     _cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
 
     def step(self, state: int, symbol: int) -> Cell:
-        """Return what happens in a state at an event with this symbol, by ascending label."""
+        """Return the transitions of a state on a symbol, by ascending label."""
         known = self._cells.get((state, symbol))
         if known is None:
-            known = self.trimmed(self.work_out(state, _asking(symbol)))
+            known = self.trimmed(self.work_out(state, _holds(symbol)))
             self._cells[state, symbol] = known
         return known
 
     def trimmed(self, cell: Cell) -> Cell:
-        """Cut off what leads to states without hope."""
-        if not any(step.state in self.hopeless for step in cell):
+        """Drop transitions to dead states."""
+        if not any(step.state in self.dead for step in cell):
             return cell
-        cut = (s._replace(state=-1) if s.state in self.hopeless else s for s in cell)
+        cut = (s._replace(state=-1) if s.state in self.dead else s for s in cell)
         return tuple(step for step in cut if step.final or step.state >= 0)
 
     @property
     def size(self) -> int:
-        """How many states have been discovered, the start included."""
+        """The number of states discovered, the start included."""
         return len(self.contents)
 
     def work_out(self, state: int, holds: Holds) -> Cell:
-        """Determine a step anew, asking `holds` about the predicates that matter."""
+        """Compute the transitions of a state; `holds` is called for the predicates they need."""
         targets: dict[int, tuple[bool, set[State]]] = {}
         machine = self.compiled.machine
         sources: list[Moves]
@@ -90,7 +90,7 @@ class Determined:
         )
 
     def recall(self, content: frozenset[State]) -> int:
-        """Return the number of a state by its content, which another process may have written."""
+        """Return the number of a state by its content, as read from saved state."""
         return self._number(content)
 
     def _number(self, content: frozenset[State]) -> int:
@@ -112,5 +112,5 @@ class Determined:
         return number
 
 
-def _asking(symbol: int) -> Holds:
+def _holds(symbol: int) -> Holds:
     return lambda predicate: bool(symbol >> predicate & 1)

@@ -1,7 +1,7 @@
-"""Pictures of automata: Graphviz and Mermaid, edges labelled by predicates.
+"""Drawings of automata for Graphviz and Mermaid, edges labelled by predicates.
 
-An edge names just the predicates that matter there (see explore.py), and what registers must
-satisfy; waiting is not drawn.
+An edge names the predicates that its transition depends on (see explore.py) and the conditions on
+registers; loops that wait for an event are not drawn.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from ensue.automata.build import Compiled, TypeTest
+from ensue.automata.compiled import Compiled, TypeTest
 from ensue.automata.determine import START, Determined
-from ensue.automata.explore import Answers, explore, prospects
+from ensue.automata.explore import Values, explore, look_ahead
 from ensue.automata.words import predicate_text
 
 MOST_STATES = 60
-"""Larger automata are drawn as far as this, with a note."""
+"""Of larger automata, so many states are drawn, with a note."""
 
 _MOST_PREDICATES = 200
 """Automata with more are not drawn at all."""
 
-_MOST_ANSWERS = 300
-"""Of a state that asks for more combinations of predicates, so many are drawn."""
+_MOST_COMBINATIONS = 300
+"""Of a state with more combinations of values of predicates, so many are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A step from one state to another; target -1 is an end without a way on."""
+    """A step from one state to another; target -1: the run ends."""
 
     source: int
     target: int
@@ -71,11 +71,11 @@ class Drawing:
         return "\n".join(lines)
 
     def _drawn_states(self) -> list[int]:
-        """Return the states that an arrow leads to, but for the start and the end."""
+        """Return the states that an edge leads to, except the start and the end."""
         return sorted({edge.target for edge in self.edges if edge.target > START})
 
     def _drawn(self) -> list[tuple[str, str, list[str]]]:
-        """Return the arrows, those with the same ends together."""
+        """Return the edges, those between the same states merged."""
         arrows: dict[tuple[str, str], list[str]] = {}
         for edge in self.edges:
             source = "start" if edge.source == START else f"q{edge.source}"
@@ -93,17 +93,17 @@ def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
     if len(compiled.predicates) > _MOST_PREDICATES:
         return Drawing(1, (), complete=False)
     determined = Determined(compiled)
-    ahead = prospects(compiled, determined)
-    hopeless = frozenset() if ahead is None else ahead.hopeless
+    ahead = look_ahead(compiled, determined)
+    dead = frozenset() if ahead is None else ahead.dead
     explorer = _Explorer(compiled, determined)
     state = 0
     while state < min(determined.size, most_states):
         explorer.visit(state)
         state += 1
     edges = [
-        edge if edge.target not in hopeless else replace(edge, target=-1)
+        edge if edge.target not in dead else replace(edge, target=-1)
         for edge in explorer.edges
-        if edge.target < state and edge.source not in hopeless
+        if edge.target < state and edge.source not in dead
     ]
     edges = [edge for edge in edges if edge.final or edge.target >= 0]
     return Drawing(state, tuple(edges), complete=state == determined.size)
@@ -116,27 +116,27 @@ class _Explorer:
     edges: list[Edge] = field(default_factory=list)
 
     def visit(self, state: int) -> None:
-        """Find the edges of a state; what only waits is left out."""
-        found: dict[tuple[int, int, bool], list[Answers]] = {}
+        """Return the edges of a state without waiting loops."""
+        found: dict[tuple[int, int, bool], list[Values]] = {}
         steps = explore(self.compiled, self.determined, state)
-        for answers, cell in islice(steps, _MOST_ANSWERS):
+        for values, cell in islice(steps, _MOST_COMBINATIONS):
             for step in cell:
                 if step.label or step.final or step.state != state:
                     key = (step.state, step.label, step.final)
-                    found.setdefault(key, []).append(answers)
+                    found.setdefault(key, []).append(values)
         for (target, label, final), every in found.items():
-            for answers in _merged(every):
-                conditions = self._words(answers)
+            for values in _merged(every):
+                conditions = self._words(values)
                 self.edges.append(Edge(state, target, self._names(label), final, conditions))
 
-    def _words(self, answers: Answers) -> tuple[str, ...]:
+    def _words(self, values: Values) -> tuple[str, ...]:
         predicates = self.compiled.predicates
-        yes = [predicates[number] for number, answer in answers if answer]
+        yes = [predicates[number] for number, value in values if value]
         typed = any(isinstance(each, TypeTest) for each in yes)
         words = [predicate_text(each) for each in yes]
-        for number, answer in answers:
+        for number, value in values:
             predicate = predicates[number]
-            if not answer and not (typed and isinstance(predicate, TypeTest)):
+            if not value and not (typed and isinstance(predicate, TypeTest)):
                 words.append(f"not {predicate_text(predicate)}")
         return tuple(words)
 
@@ -145,20 +145,20 @@ class _Explorer:
         return ", ".join(bound)
 
 
-def _merged(every: list[Answers]) -> list[Answers]:
-    """Drop answers that do not matter: two lists that differ in one answer become one."""
-    pending = {frozenset(answers) for answers in every}
+def _merged(every: list[Values]) -> list[Values]:
+    """Merge edges: two lists of values that differ in one predicate become one without it."""
+    pending = {frozenset(values) for values in every}
     changed = True
     while changed:
         changed = False
-        for answers in sorted(pending, key=sorted):
-            for number, answer in answers:
-                twin = answers - {(number, answer)} | {(number, not answer)}
+        for values in sorted(pending, key=sorted):
+            for number, value in values:
+                twin = values - {(number, value)} | {(number, not value)}
                 if twin in pending:
-                    pending -= {answers, twin}
-                    pending.add(answers - {(number, answer)})
+                    pending -= {values, twin}
+                    pending.add(values - {(number, value)})
                     changed = True
                     break
             if changed:
                 break
-    return [tuple(sorted(answers)) for answers in sorted(pending, key=sorted)]
+    return [tuple(sorted(values)) for values in sorted(pending, key=sorted)]

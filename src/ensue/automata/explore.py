@@ -1,11 +1,11 @@
-"""Exploring automata by asking: what a state does, whatever the answers to its predicates.
+"""Exploration of the whole automaton, for all values of its predicates.
 
-Looking ahead from every state tells which can never lead to a match (they are trimmed), and which
-labels may still come (registers that none of them reads are emptied).
+It finds the dead states, from which no match can be reached (they are trimmed), and the labels
+that may still come after each state (registers that none of them reads are cleared).
 
-A step is worked out again and again, each time with other answers to the predicates it asks
-about, until all answers have been given. So only predicates that matter in a state are looked at
-there, however many the query has.
+The transitions of a state are computed again for each combination of values of the predicates
+that they depend on. So only predicates that matter in a state are enumerated there, however many
+the query has.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ensue.automata.build import Compiled, TypeTest
+from ensue.automata.compiled import Compiled, TypeTest
 from ensue.automata.determine import START, Cell, Determined
 from ensue.errors import BudgetError
 
-Answers = tuple[tuple[int, bool], ...]
+Values = tuple[tuple[int, bool], ...]
 
 
 def explore(
     compiled: Compiled, determined: Determined, state: int
-) -> Iterator[tuple[Answers, Cell]]:
-    """Work out a step of a state under all answers that can be given together."""
+) -> Iterator[tuple[Values, Cell]]:
+    """Yield the transitions of a state for all consistent values of its predicates."""
     waiting: list[dict[int, bool]] = [{}]
     while waiting:
         given = waiting.pop()
         asked = dict(given)
-        types = {_type(compiled, number) for number, answer in given.items() if answer} - {None}
+        types = {_type(compiled, number) for number, value in given.items() if value} - {None}
 
         def holds(
             number: int, asked: dict[int, bool] = asked, types: set[str | None] = types
@@ -42,45 +42,46 @@ def explore(
 
         cell = determined.work_out(state, holds)
         chosen = dict(given)
-        for number, answer in list(asked.items()):
+        for number, value in list(asked.items()):
             if number in given:
                 continue
-            if answer:
+            if value:
                 waiting.append({**chosen, number: False})
-            chosen[number] = answer
+            chosen[number] = value
         yield tuple(sorted(asked.items())), cell
 
 
 def _type(compiled: Compiled, number: int) -> str | None:
-    """Return the type that a predicate asks for, if it does."""
+    """Return the event type that a predicate tests, or None."""
     test = compiled.predicates[number]
     return test.type if isinstance(test, TypeTest) else None
 
 
 def _excluded(kind: str | None, types: set[str | None]) -> bool:
-    """Tell whether an event of some type cannot be of this one: it has one type only."""
+    """Return whether an event of these types cannot have this one: it has one type only."""
     return kind is not None and bool(types) and kind not in types
 
 
 _MOST_STATES = 300
 _MOST_STEPS = 3_000
 _MOST_PREDICATES = 200
+"""Automata beyond these limits are not explored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prospects:
-    """What may still come after each state."""
+class Lookahead:
+    """What may come after each state."""
 
     bits: list[int]
-    """The bits of all labels."""
-    hopeless: frozenset[int]
-    """The states after which no match can end."""
+    """By state, the bits of all labels that may come."""
+    dead: frozenset[int]
+    """The states from which no match can be reached."""
     steps: frozenset[tuple[int, int]]
     """The label of every step, and the bits of all labels that may come after it."""
 
 
-def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
-    """Look ahead from every state; None where the automaton is too large to be looked at whole."""
+def look_ahead(compiled: Compiled, determined: Determined) -> Lookahead | None:
+    """Explore the whole automaton; None if it is too large."""
     if len(compiled.predicates) > _MOST_PREDICATES:
         return None
     after: list[set[tuple[int, bool, int]]] = []
@@ -96,19 +97,19 @@ def prospects(compiled: Compiled, determined: Determined) -> Prospects | None:
         except BudgetError:
             return None
         after.append(found)
-    bits, hopes = [0] * len(after), [False] * len(after)
+    bits, alive = [0] * len(after), [False] * len(after)
     changed = True
     while changed:
         changed = False
         for state, found in enumerate(after):
-            ahead, hope = bits[state], hopes[state]
+            ahead, live = bits[state], alive[state]
             for label, final, target in found:
                 ahead |= label | (bits[target] if target >= 0 else 0)
-                hope = hope or final or (target >= 0 and hopes[target])
-            changed = changed or (ahead, hope) != (bits[state], hopes[state])
-            bits[state], hopes[state] = ahead, hope
-    hopeless = (state for state, hope in enumerate(hopes) if not hope and state != START)
+                live = live or final or (target >= 0 and alive[target])
+            changed = changed or (ahead, live) != (bits[state], alive[state])
+            bits[state], alive[state] = ahead, live
+    dead = (state for state, live in enumerate(alive) if not live and state != START)
     labelled = (
         (label, bits[target] if target >= 0 else 0) for some in after for label, _, target in some
     )
-    return Prospects(bits, frozenset(hopeless), frozenset(labelled))
+    return Lookahead(bits, frozenset(dead), frozenset(labelled))

@@ -1,27 +1,20 @@
-"""Predicates in words, for pictures and explanations."""
+"""Predicates as text, for drawings and explanations."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from ensue.analysis.expressions import (
-    Attribute,
-    Constant,
-    EventType,
-    Expression,
-    OneOf,
-    Operation,
-)
+from ensue.analysis.expressions import Attribute, Constant, EventType, Expression, OneOf, Operation
 from ensue.analysis.types import Type
-from ensue.automata.build import AtStart, Predicate, TypeTest
+from ensue.automata.compiled import AtStart, Predicate, TypeTest
 
 _SIGNS = frozenset({"=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SHOWN = 5
+_MOST_LISTED_VALUES = 5
 
 
 def predicate_text(predicate: Predicate) -> str:
-    """Write what a machine asks about an event.
+    """Return a predicate as text.
 
     >>> predicate_text(TypeTest("SELL", None))
     'SELL'
@@ -36,7 +29,7 @@ def predicate_text(predicate: Predicate) -> str:
 
 
 def expression_text(expression: Expression) -> str:
-    """Write a bound expression."""
+    """Return a bound expression as text."""
     match expression:
         case Constant(value=value, type=kind):
             return _constant_text(value, kind)
@@ -46,8 +39,8 @@ def expression_text(expression: Expression) -> str:
             return f"{variable}.type" if variable else "type"
         case OneOf(operand=operand, values=values, with_null=with_null):
             shown = sorted(map(repr, values))
-            more = [f"… {len(shown)} in all"] if len(shown) > _SHOWN else []
-            listed = ", ".join(shown[:_SHOWN] + more + ["NULL"] * with_null)
+            more = [f"… {len(shown)} in all"] if len(shown) > _MOST_LISTED_VALUES else []
+            listed = ", ".join(shown[:_MOST_LISTED_VALUES] + more + ["NULL"] * with_null)
             return f"{expression_text(operand)} IN ({listed})"
         case Operation(name=name, arguments=(left, right)) if name in _SIGNS:
             return f"{_nested(left)} {name} {_nested(right)}"

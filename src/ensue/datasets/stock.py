@@ -1,4 +1,4 @@
-"""A day at a stock exchange that never was: trades of a few symbols at thousands a second.
+"""A generated day at a stock exchange: trades of a few symbols at thousands a second.
 
 Prices walk in cents between two bounds around a symbol's level, volumes are the lots that people
 trade, times have exponential gaps. The events are made in blocks of a fixed size, each with a
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_BLOCK = 65536
+_BLOCK_ROWS = 65536
 _OPENING = 34_200_000
 """Half past nine, in milliseconds."""
 
@@ -35,7 +35,7 @@ _LEVELS = {
     "AAPL": 71.90,
 }
 SYMBOLS = tuple(_LEVELS)
-"""The symbols that are traded unless others are asked for, the busiest first."""
+"""The default symbols, the busiest first."""
 
 # Decks of cards: what is drawn, each as often as it is seen.
 _STEPS = np.repeat(np.arange(-3, 4), [1, 4, 15, 60, 15, 4, 1])
@@ -124,39 +124,39 @@ def _blocks(
     levels = np.array([round(_level(name) * 100) for name in symbols])
     busy = np.repeat(np.arange(len(symbols)), np.linspace(200, 100, len(symbols)).astype(int))
     walks, clock = np.zeros(len(symbols), np.int64), float(_OPENING)
-    for block, start in enumerate(range(0, events, _BLOCK)):
+    for block, start in enumerate(range(0, events, _BLOCK_ROWS)):
         random = np.random.default_rng((seed, block))
         symbol = _draw(busy, random)
-        side = random.integers(0, 2, _BLOCK)
+        side = random.integers(0, 2, _BLOCK_ROWS)
         volume = _draw(_LOTS, random)
         steps = _draw(_STEPS, random)
-        times = clock + np.cumsum(random.exponential(1000.0 / rate, _BLOCK))
+        times = clock + np.cumsum(random.exponential(1000.0 / rate, _BLOCK_ROWS))
         walked, walks = _walk(symbol, steps, walks)
         clock = float(times[-1])
         cents = levels[symbol] + _reflect(walked, levels[symbol] // 10)
         columns: list[pa.Array[Any]] = [
             _words(side, sides),
-            pa.array(np.arange(start, start + _BLOCK)),
+            pa.array(np.arange(start, start + _BLOCK_ROWS)),
             _words(symbol, names),
             pa.array(volume),
             pa.array(cents / 100.0),
             pa.array(times.astype(np.int64)),
         ]
         whole = pa.RecordBatch.from_arrays(columns, schema=schema)
-        yield whole.slice(0, min(_BLOCK, events - start))
+        yield whole.slice(0, min(_BLOCK_ROWS, events - start))
 
 
 def _draw(deck: _Integers, random: np.random.Generator) -> _Integers:
-    return deck[random.integers(0, len(deck), _BLOCK)]
+    return deck[random.integers(0, len(deck), _BLOCK_ROWS)]
 
 
 def _level(name: str) -> float:
-    """Return the price around which a symbol moves: of an unknown one, something from its name."""
+    """Return the price around which a symbol moves; for an unknown one, derived from its name."""
     return _LEVELS.get(name, 5.0 + zlib.crc32(name.encode()) % 12_000 / 100)
 
 
 def _walk(symbol: _Integers, steps: _Integers, walks: _Integers) -> tuple[_Integers, _Integers]:
-    """Add up the steps of each symbol from where its walk is; return all places and the last."""
+    """Advance the random walk of each symbol; return all positions and the last."""
     # Of small integers the stable sort is a radix sort.
     order = np.argsort(symbol.astype(np.min_scalar_type(len(walks))), kind="stable")
     sums = np.cumsum(steps[order])
@@ -169,7 +169,7 @@ def _walk(symbol: _Integers, steps: _Integers, walks: _Integers) -> tuple[_Integ
 
 
 def _reflect(walked: _Integers, bound: _Integers) -> _Integers:
-    """Fold an endless walk into [-bound, bound], as if it turned back at mirrors.
+    """Reflect an unbounded walk into [-bound, bound].
 
     >>> _reflect(np.array([0, 2, 3, 4, 9]), np.array([3] * 5)).tolist()
     [0, 2, 3, 2, -3]
@@ -183,7 +183,7 @@ def _words(codes: _Integers, words: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _cut(blocks: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Cut blocks into batches of one size, the last one perhaps smaller."""
+    """Split blocks into batches of one size; the last may be smaller."""
     held: list[pa.RecordBatch] = []
     room = size
     for block in blocks:

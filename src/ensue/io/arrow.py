@@ -1,4 +1,4 @@
-"""Read Parquet and Arrow files, which bring their types along."""
+"""Readers of Parquet and Arrow files, whose schema is part of the format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import Cut, Position, Reader
+from ensue.io.columns import Position, ReadBatch, Reader
 from ensue.io.files import reason
 from ensue.io.kinds import first_difference
 
@@ -49,17 +49,19 @@ def read_parquet(files: Sequence[Path], start: Position | None = None) -> Reader
         except (pa.ArrowException, OSError) as error:
             raise EventError(f"{path}: cannot be read as Parquet: {reason(error)}") from error
 
-    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+    def read_batches(names: Collection[str] | None) -> Iterator[ReadBatch]:
         wanted = _selected(schema, names)
         at, done = (0, 0) if start is None else (start["file"], start["rows"])
         for number, path in enumerate(files[at:], at):
             for batch in _parquet_batches(path, wanted.names, done):
                 done += batch.num_rows
                 locate = partial(_in_file, str(path))
-                yield Cut(conform(batch, wanted), {"file": number, "rows": done}, locate=locate)
+                yield ReadBatch(
+                    conform(batch, wanted), {"file": number, "rows": done}, locate=locate
+                )
             done = 0
 
-    return Reader(schema, True, cuts, rows)
+    return Reader(schema, True, read_batches, rows)
 
 
 def _in_file(name: str, _: int) -> tuple[str, None]:
@@ -67,10 +69,10 @@ def _in_file(name: str, _: int) -> tuple[str, None]:
 
 
 def _parquet_batches(path: Path, names: list[str], skip: int) -> Iterator[pa.RecordBatch]:
-    """Read the rows of a file but for the first ones; whole row groups of these are not read."""
+    """Read the rows of a file after the first `skip`; row groups to skip are not read at all."""
     from pyarrow import parquet
 
-    # With pre_buffer, which is the default, Arrow keeps all of the file that it has read.
+    # With pre_buffer, the default, Arrow keeps all of the file that it has read in memory.
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         metadata = file.metadata
         ends = list(accumulate(metadata.row_group(i).num_rows for i in range(file.num_row_groups)))
@@ -86,7 +88,7 @@ def _parquet_batches(path: Path, names: list[str], skip: int) -> Iterator[pa.Rec
 
 
 def _selected(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
-    """Keep the columns of these names, and at least one, which tells the number of rows."""
+    """Select columns by name, at least one, because its length is the number of rows."""
     if names is None:
         return schema
     return pa.schema([each for each in schema if each.name in names] or list(schema)[:1])
@@ -113,31 +115,31 @@ def read_arrow(path: Path, start: Position | None = None) -> Reader:
     except pa.ArrowInvalid:
         source.seek(0)
         stream = pa.ipc.open_stream(source)
-        return Reader(stream.schema, True, _arrow_cuts(stream.schema, iter(stream), start))
+        return Reader(stream.schema, True, _arrow_batches(stream.schema, iter(stream), start))
     batches = (reader.get_batch(at) for at in range(reader.num_record_batches))
-    return Reader(reader.schema, True, _arrow_cuts(reader.schema, batches, start))
+    return Reader(reader.schema, True, _arrow_batches(reader.schema, batches, start))
 
 
 def read_arrow_stream(source: Any, start: Position | None = None) -> Reader:
     """Read an Arrow stream that comes through a pipe."""
     stream = pa.ipc.open_stream(source)
-    return Reader(stream.schema, True, _arrow_cuts(stream.schema, iter(stream), start))
+    return Reader(stream.schema, True, _arrow_batches(stream.schema, iter(stream), start))
 
 
-def _arrow_cuts(
+def _arrow_batches(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], start: Position | None
 ) -> Any:
-    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+    def read_batches(names: Collection[str] | None) -> Iterator[ReadBatch]:
         wanted = _selected(schema, names).names
         skip = 0 if start is None else start["rows"]
         done = 0
         for batch in batches:
             kept = batch.slice(max(skip - done, 0)) if done < skip else batch
             done += batch.num_rows
-            # Batches may be of any size; large ones would make matches wait.
+            # Large batches would delay matches.
             for first in range(0, kept.num_rows, _BATCH_ROWS):
                 some = kept.slice(first, _BATCH_ROWS)
                 after = done - kept.num_rows + first + some.num_rows
-                yield Cut(some if names is None else some.select(wanted), {"rows": after})
+                yield ReadBatch(some if names is None else some.select(wanted), {"rows": after})
 
-    return cuts
+    return read_batches

@@ -1,4 +1,4 @@
-"""What is known of columns before their values are read, and where reading goes on after some."""
+"""What readers share: options of text formats, batches with their position, readers."""
 
 from __future__ import annotations
 
@@ -16,60 +16,60 @@ from ensue.io.rejected import Rejected
 Types = Mapping[str, pa.DataType]
 
 Position = dict[str, Any]
-"""Where to go on reading, as JSON can hold it; the format that wrote it understands it."""
+"""Where reading continues, as a JSON object private to its format."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """How texts, which have no types of their own, are read."""
+    """How text formats, which carry no types, are read."""
 
     types: Types = field(default_factory=dict)
     """Declared types of columns."""
     collect: bool = False
-    """Reject what cannot be read, and read on, instead of stopping."""
+    """Collect rows that cannot be read, and continue, instead of raising."""
     used: frozenset[str] | None = None
-    """Columns whose values matter; others are only shown, and mixed types there are no error. None:
-    all of them."""
+    """Columns that the query uses; in others, which are only shown, mixed types are no error. None:
+    all columns."""
     strings: frozenset[str] = frozenset()
-    """Columns that are compared with strings, which stay what they are."""
+    """Columns that are compared with strings and stay strings."""
     times: frozenset[str] = frozenset()
     """Columns with the times of events."""
     time_format: str | None = None
-    """How texts in these are written; None: as ISO says."""
+    """The strptime format of these columns; None: ISO 8601."""
     nulls: tuple[str, ...] = ()
     """Texts that mean NULL."""
     delimiter: str | None = None
-    """What separates values of CSV; None: what the name of the file says."""
+    """The delimiter of CSV; None: by the suffix of the file."""
 
     def format_of(self, name: str) -> str | None:
         """Return the format of the times in a column, if it has one."""
         return self.time_format if name in self.times else None
 
     def is_used(self, name: str) -> bool:
-        """Tell whether the values of a column matter."""
+        """Return whether the query uses a column."""
         return self.used is None or name in self.used
 
     def finds_times(self, name: str) -> bool:
-        """Tell whether texts of a column that look like times become times."""
+        """Return whether strings of a column that look like times are parsed as times."""
         return self.used is not None and name in self.used and name not in self.strings
 
 
 Locate = Callable[[int], tuple[str, int | None]]
-"""Tells of a row of a batch from which file it is, and on which line it starts."""
+"""Returns the file and the line of a row of a batch."""
 
 
-class Cut(NamedTuple):
-    """A batch, and where the next one begins."""
+class ReadBatch(NamedTuple):
+    """A batch, and the position after it."""
 
     batch: pa.RecordBatch
     position: Position
     rejected: tuple[Rejected, ...] = ()
-    """What could not be read since the batch before."""
+    """Rows since the previous batch that could not be read."""
     locate: Locate | None = None
 
 
 class FixedColumns(NamedTuple):
-    """Batches of an input whose format fixes the columns, and how many rows, where it tells."""
+    """Batches of an input with a fixed schema, and the number of rows if known."""
 
     schema: pa.Schema
     batches: Iterable[pa.RecordBatch]
@@ -77,29 +77,29 @@ class FixedColumns(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A file that is open: its columns are known, and what is read of them is yet to be said."""
+    """An open file: its schema is known, the columns to read are chosen later."""
 
     schema: pa.Schema
     closed: bool
-    """Whether the columns are fixed by the format, so that a name not among them is a mistake."""
-    cuts: Callable[[Collection[str] | None], Iterator[Cut]]
+    """Whether the format fixes the columns, so that any other name is an error."""
+    read_batches: Callable[[Collection[str] | None], Iterator[ReadBatch]]
     """Reads the columns of these names (None: all) to the end, once."""
     rows: int | None = None
-    """How many rows there are, where that is known in advance."""
+    """The number of rows, if known in advance."""
 
 
 def refuse_same_names(schema: pa.Schema, where: str) -> None:
-    """Stop at columns that no name tells apart."""
+    """Raise EventError if two columns have the same name."""
     for name, count in Counter(schema.names).items():
         if count > 1:
             raise EventError(f"{where}: two columns are named {name!r}; rename one of them")
 
 
 def schema_to_text(schema: pa.Schema) -> str:
-    """Write down the types of columns, for a position."""
+    """Serialize a schema for a position."""
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def schema_from_text(text: str) -> pa.Schema:
-    """Read what `schema_to_text` wrote."""
+    """Deserialize a schema written by `schema_to_text`."""
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

@@ -1,4 +1,4 @@
-"""Read CSV with the types of its first block, or the declared ones."""
+"""Reader of CSV, with types inferred from the first block or declared."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pyarrow import csv as arrow_csv
 
 from ensue.errors import EventError
 from ensue.io.columns import (
-    Cut,
     Position,
+    ReadBatch,
     Reader,
     TextOptions,
     Types,
@@ -45,14 +45,21 @@ from ensue.io.places import Place
 from ensue.io.text import Block, Text, as_text, origin_from
 
 _BLOCK = 4 << 20
-_GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.string())
+_INFERRED_TYPES = (
+    pa.int64(),
+    pa.float64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.timestamp("us"),
+    pa.string(),
+)
 
 
 def read_csv(text: Text, options: TextOptions, start: Position | None = None) -> Reader:
-    """Open a CSV text, at its beginning or where a cut was made.
+    """Open a CSV text, at its beginning or at a position.
 
     An empty field is NULL, a quoted empty one is an empty string. The first block is parsed twice,
-    for its guesses can be too narrow for what follows: times of whole seconds, empty columns.
+    because its inferred types can be too narrow: times of whole seconds, empty columns.
     """
     types = options.types
     text.delimiter = options.delimiter or ("\t" if _is_tab_separated(text.name) else ",")
@@ -92,25 +99,25 @@ def read_csv(text: Text, options: TextOptions, start: Position | None = None) ->
             shown[name] = pa.timestamp("us", "UTC" if "%z" in format else None)
     reading = _Reading(text, options, columns, dict(settled), lines)
     schema = pa.schema(list(shown.items()))
-    return Reader(schema, True, lambda names: reading.cuts(blocks, names, start is None))
+    return Reader(schema, True, lambda names: reading.read_batches(blocks, names, start is None))
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The types that columns are read by, and those that get one with their first values."""
+    """The types of columns, and the columns that get their type from their first values."""
 
     text: Text
     options: TextOptions
     columns: dict[str, pa.DataType]
     settled: dict[str, pa.DataType]
     lines: int
-    """How many lines of the text come before."""
+    """The number of lines read so far."""
 
-    def cuts(
+    def read_batches(
         self, blocks: Iterator[Block], names: Collection[str] | None, header: bool
-    ) -> Iterator[Cut]:
+    ) -> Iterator[ReadBatch]:
         """Parse block by block; the first one may begin with the header."""
-        # At least one column is read: it tells the number of rows.
+        # At least one column is read, because its length is the number of rows.
         every = list(self.columns)
         wanted = None if names is None else [n for n in every if n in names] or every[:1]
         unsure = {
@@ -141,7 +148,7 @@ class _Reading:
                 )
                 continue
             batch = self._batch(self.text, data, names_here, wanted, unsure)
-            yield Cut(batch, self._position(block))
+            yield ReadBatch(batch, self._position(block))
 
     def _batch(
         self,
@@ -167,7 +174,7 @@ class _Reading:
         wanted: list[str] | None,
         unsure: dict[str, int],
     ) -> bool:
-        """Let columns of integers become doubles, where doubles are all that keeps them from it."""
+        """Widen integer columns to doubles if that is enough to parse the block."""
         whole = {
             name: at
             for at, (name, arrow) in enumerate(self.columns.items())
@@ -188,27 +195,29 @@ class _Reading:
 
     def _collected(
         self, data: bytes, before: int, wanted: list[str] | None, unsure: dict[str, int]
-    ) -> Cut:
-        """Parse records without the header; reject those that cannot be read."""
+    ) -> ReadBatch:
+        """Parse records without the header; collect those that cannot be read."""
         every = list(self.columns)
         name = self.text.name
 
         def parse(data: bytes, line: int | None) -> pa.RecordBatch:
-            # Without a path nobody looks for the line in the file: it is known, or not wanted.
+            # A text without a path is not searched for the line: it is known, or not needed.
             text = self.text.called(name if line is None else f"{name}, line {line}")
             return self._batch(text, data, every, wanted, dict(unsure))
 
         return collected(data, before, self.text, parse)
 
     def _settle(self, batch: pa.RecordBatch, text: Text) -> pa.RecordBatch:
-        """Give columns that were read as text, because they were empty, the type they deserve."""
+        """Infer the types of columns that were empty so far and were read as strings."""
         for name in self.settled:
             at = batch.schema.get_field_index(name)
             if at < 0:
                 continue
             texts = batch.column(at)
             if self.settled[name] == pa.null() and texts.null_count < len(texts):
-                self.settled[name] = next(arrow for arrow in _GUESSES if _casts(texts, arrow))
+                self.settled[name] = next(
+                    arrow for arrow in _INFERRED_TYPES if _casts(texts, arrow)
+                )
             arrow = self.settled[name]
             try:
                 array = pa.nulls(len(texts)) if arrow == pa.null() else texts.cast(arrow)
@@ -220,18 +229,18 @@ class _Reading:
         return self._with_times(batch, text)
 
     def _with_times(self, batch: pa.RecordBatch, text: Text) -> pa.RecordBatch:
-        """Read times that are written in a format of their own."""
+        """Parse the times of columns with a format."""
         for at, name in enumerate(batch.schema.names):
             format = self.options.format_of(name)
             if format is not None and name not in self.options.types:
-                # The place of the row is the line, where one record is read by itself.
+                # If a single record is read, its line is in the name of the text.
                 place = Place(f"{text.name}, row ", "", range(batch.num_rows)).within(name)
                 times = formatted_times(batch.column(at).to_pylist(), format, place)
                 batch = batch.set_column(at, name, times)
         return batch
 
     def _has_header(self, data: bytes) -> bool:
-        """Tell whether a file that took the place of another begins with the same header."""
+        """Return whether a file that replaced another begins with the same header."""
         head = data[: len(data) - len(_without_header(data, self.text))].removeprefix(BOM_UTF8)
         names = next(csv.reader([as_text(head)], delimiter=self.text.delimiter), [])
         if names == list(self.columns):
@@ -256,7 +265,7 @@ class _Reading:
 def _sampled(
     text: Text, data: bytes, options: TextOptions, types: Types | None = None
 ) -> pa.RecordBatch:
-    """Parse the first block to guess types; with `collect`, from the records that can be read."""
+    """Parse the first block to infer types; with `collect`, only its readable records."""
     if not options.collect:
         return _parsed(text, data, {}, None, None)
     head = data[: len(data) - len(_without_header(data, text))]
@@ -284,7 +293,7 @@ def _parsed(
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
-            # One thread, which leaves the others to whoever evaluates the block before.
+            # One thread; the others evaluate the previous block.
             read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=text.delimiter,
@@ -310,9 +319,9 @@ def _is_tab_separated(name: str) -> bool:
 
 
 def _type_to_read(field: pa.Field[Any], options: TextOptions, text: Text) -> pa.DataType:
-    """Choose the type to read a column by: the guess, widened, unless another is declared.
+    """Return the type of a column: the declared one, or the inferred one, widened.
 
-    What is compared with strings stays as it is, with its leading zeros.
+    A column that is compared with strings is read as strings and keeps leading zeros.
     """
     guess: pa.DataType = field.type
     types = options.types
@@ -350,7 +359,7 @@ def _blocks(
     def boundary(data: bytes) -> int:
         end = end_of_records(data, text.delimiter.encode())
         if not end and len(data) >= _BLOCK:
-            # With `collect` a quote that was left open costs its line, and no other.
+            # With `collect`, an open quote spoils its own line only.
             end = data.find(b"\n") + 1 if options.collect else 0
             if not end:
                 raise too_long(text, _BLOCK)

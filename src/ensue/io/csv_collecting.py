@@ -1,8 +1,8 @@
-"""Read the records of a CSV text that can be read, and reject the others.
+"""CSV with on_error="collect": read the records that can be read, collect the others.
 
-Arrow parses and converts many records at once and stops at the first that is wrong. So records
-that cannot be read together are read in halves, down to single ones: a wrong one costs about as
-much as two more readings of its block, and what is read is what Arrow reads.
+Arrow parses many records at once and stops at the first error. So a block that cannot be parsed is
+split in halves, down to single records: a wrong one costs about as much as parsing its block twice
+more, and all values are those that Arrow parses.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import Cut
+from ensue.io.columns import ReadBatch
 from ensue.io.csv_errors import odd_values
 from ensue.io.csv_records import Records, records_of
 from ensue.io.rejected import Rejected
 from ensue.io.text import Text, as_text
 
 Parse = Callable[[bytes, int | None], pa.RecordBatch]
-"""Parses records; of a single one the number of its line is known, for the error."""
+"""Parses records; the line is given for a single one, for its error."""
 
 
-def collected(data: bytes, lines: int, text: Text, parse: Parse) -> Cut:
-    """Parse records that follow so many lines; the cut's position is yet to be filled in."""
+def collected(data: bytes, lines: int, text: Text, parse: Parse) -> ReadBatch:
+    """Parse records after `lines` lines; the caller fills in the position."""
     records = records_of(data, text.delimiter.encode())
     name = text.name
     if not records.broken:
         try:
             batch = parse(data, None)
             if batch.num_rows == len(records.starts):
-                return Cut(batch, {}, locate=_locate(name, lines + 1 + records.lines))
+                return ReadBatch(batch, {}, locate=_locate(name, lines + 1 + records.lines))
         except EventError:
             pass
     rejected: list[Rejected] = []
@@ -44,7 +44,7 @@ def collected(data: bytes, lines: int, text: Text, parse: Parse) -> Cut:
         rejected.append(Rejected(as_text(_bytes(data, records, at, at + 1)), reason, name, line))
 
     def read(first: int, end: int) -> None:
-        """Read the records from one to before another."""
+        """Parse records first to end - 1."""
         single = end - first == 1
         line = lines + 1 + int(records.lines[first])
         if single and first in records.broken:
@@ -71,12 +71,12 @@ def collected(data: bytes, lines: int, text: Text, parse: Parse) -> Cut:
 
     read(0, len(records.starts))
     if not batches:
-        return Cut(pa.RecordBatch.from_pylist([], pa.schema([])), {}, tuple(rejected))
+        return ReadBatch(pa.RecordBatch.from_pylist([], pa.schema([])), {}, tuple(rejected))
     whole = pa.concat_tables(
         [pa.Table.from_batches([each]) for each in batches], promote_options="permissive"
     ).combine_chunks()
     numbers = lines + 1 + records.lines[np.array(kept, np.int64)]
-    return Cut(whole.to_batches()[0], {}, tuple(rejected), _locate(name, numbers))
+    return ReadBatch(whole.to_batches()[0], {}, tuple(rejected), _locate(name, numbers))
 
 
 def _bytes(data: bytes, records: Records, first: int, end: int) -> bytes:
@@ -88,7 +88,7 @@ def _locate(name: str, lines: np.ndarray) -> Callable[[int], tuple[str, int]]:
 
 
 def readable(data: bytes, text: Text) -> bytes:
-    """Return the records that are UTF-8 and whole, to guess types from."""
+    """Return the records that are valid UTF-8 and complete, to infer types from."""
     records = records_of(data, text.delimiter.encode())
     good = []
     for at in range(len(records.starts)):
@@ -109,7 +109,7 @@ def _is_utf8(data: bytes) -> bool:
 def types_of_most(
     sample: pa.RecordBatch, read_as: Callable[[dict[str, pa.DataType]], pa.RecordBatch]
 ) -> dict[str, pa.DataType]:
-    """Return number types of columns of which nearly all values are numbers: reject the others.
+    """Return number types of columns nearly all of whose values are numbers.
 
     `read_as` reads the same sample with other types of some columns.
     """
@@ -125,7 +125,7 @@ def types_of_most(
         elif column.type == pa.float64():
             bounds: Any = compute.min_max(column).as_py()
             if max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) >= 2**63:
-                # Integers of more than 64 bits make doubles of all the others.
+                # With an integer of more than 64 bits, Arrow infers doubles.
                 texts = read_as({name: pa.string()}).column(name)
                 if compute.all(compute.match_substring_regex(texts, r"^[+-]?\d+$")).as_py():
                     types[name] = pa.int64()

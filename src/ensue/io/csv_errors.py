@@ -1,8 +1,8 @@
-"""What is wrong with a CSV text, and on which line.
+"""Errors of CSV texts, with their line.
 
-Arrow reads CSV fast, but tells no lines, closes quotes that were left open, and makes doubles of
-long integers. Whatever looks wrong is looked up with Python's reader, where there is a file to be
-read again: slow, but for errors only.
+Arrow reads CSV fast, but reports no lines, closes quotes that were left open, and turns long
+integers into doubles. Python's reader finds the line of an error if the file can be read again:
+slow, but for errors only.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ensue.messages import Message, Option
 
 _LONG_INTEGER = re.compile(r"[+-]?\d{19,}")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_LOOKED_AT = 10_000
+_SAMPLED_VALUES = 10_000
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def csv_error(text: Text, columns: Types, error: Exception) -> EventError:
-    """Say in our words what Arrow found wrong with a CSV text."""
-    said = str(error)
-    if found := re.search(r"column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL):
+    """Return the error for an exception of Arrow's CSV parser."""
+    description = str(error)
+    if found := re.search(r"column #(\d+): .*: invalid value '(.*)'", description, re.DOTALL):
         at = int(found[1])
         name = list(columns)[at]
         return misfit(text, at, name, columns[name], found[2])
-    if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
+    if found := re.search(r"Expected (\d+) columns, got (\d+)", description):
         width = int(found[1])
         place = _find(text, lambda record: len(record) != width)
         named = f"{width} column{'' if width == 1 else 's'}"
@@ -46,11 +46,11 @@ def csv_error(text: Text, columns: Types, error: Exception) -> EventError:
             f"{place}: the header names {named}, and here are {found[2]}; quote values that "
             "contain commas"
         )
-    if "UTF8" in said or isinstance(error, UnicodeDecodeError):
+    if "UTF8" in description or isinstance(error, UnicodeDecodeError):
         return not_utf8(text)
-    if "Empty CSV" in said:
+    if "Empty CSV" in description:
         return no_header(text)
-    return EventError(f"{text.name}: not a CSV file: {said}")
+    return EventError(f"{text.name}: not a CSV file: {description}")
 
 
 _SIGNATURES = {
@@ -62,18 +62,18 @@ _SIGNATURES = {
     b"\xff\xfe": "text in UTF-16; save it as UTF-8",
     b"\xfe\xff": "text in UTF-16; save it as UTF-8",
 }
-"""What files begin with that are no CSV."""
+"""The first bytes of files that are not CSV, and advice."""
 
-_BEGIN = 1 << 12
-"""So many bytes are looked at to tell text from binary data."""
+_BINARY_TEST_BYTES = 1 << 12
+"""The number of bytes that are searched for binary data."""
 
 
 def refuse_binary(text: Text, data: bytes) -> None:
-    """Stop when the first bytes are not those of a table in text."""
+    """Raise EventError if the file is binary."""
     for signature, problem in _SIGNATURES.items():
         if data.startswith(signature):
             raise EventError(f"{text.name}: not CSV, but {problem}")
-    header, begin = data.partition(b"\n")[0], data[:_BEGIN]
+    header, begin = data.partition(b"\n")[0], data[:_BINARY_TEST_BYTES]
     # A damaged line below a header that can be read is an error of that line.
     controls = b"\0" in begin or any(byte < 32 and byte not in b"\t\r" for byte in header)
     noise = controls and "\ufffd" in header.decode(errors="replace")
@@ -82,12 +82,12 @@ def refuse_binary(text: Text, data: bytes) -> None:
 
 
 def no_header(text: Text) -> EventError:
-    """Say that there is nothing to name the columns by."""
+    """Return the error of a file without a header."""
     return EventError(f"{text.name}: a CSV file starts with a line of column names, then a newline")
 
 
 def refuse_other_delimiter(names: list[str], text: Text) -> None:
-    """Stop at a header of one column that seems to be several."""
+    """Raise EventError if the only column name contains another delimiter."""
     others = [each for each in ",;\t|" if each != text.delimiter and each in names[0]]
     if len(names) == 1 and others:
         raise EventError(
@@ -100,13 +100,13 @@ def refuse_other_delimiter(names: list[str], text: Text) -> None:
 
 
 def too_long(text: Text, block: int) -> EventError:
-    """Say that a record does not fit into a block."""
+    """Return the error of a record longer than a block."""
     problem = f"a row is longer than {block >> 20} MB; a quote may have been left open"
     return EventError(f"{text.name}: {problem}")
 
 
 def misfit(text: Text, at: int, name: str, arrow: pa.DataType, value: str) -> EventError:
-    """Say that a value is not of the type of its column."""
+    """Return the error of a value that is not of the type of its column."""
     place = _find(text, partial(_holds, at, value))
     return EventError(
         f"{place}, column {name!r}: {show(value)} is not of type {kind_of_type(arrow)}, as the "
@@ -115,13 +115,13 @@ def misfit(text: Text, at: int, name: str, arrow: pa.DataType, value: str) -> Ev
 
 
 def not_utf8(text: Text) -> EventError:
-    """Say that a text is in another encoding."""
+    """Return the error of a text that is not UTF-8."""
     place = _find(text, lambda record: any(map(_NOT_UTF8.search, record)))
     return EventError(f"{place}: not UTF-8; convert the file first")
 
 
 def warn_of_odd_values(sample: pa.RecordBatch, declared: set[str], text: Text) -> None:
-    """Warn of columns that were taken for strings though nearly all of their values are numbers."""
+    """Warn of string columns nearly all of whose values are numbers."""
     for at, name in enumerate(sample.schema.names):
         odd = None if name in declared else odd_values(sample.column(at))
         if odd is None:
@@ -136,12 +136,12 @@ def warn_of_odd_values(sample: pa.RecordBatch, declared: set[str], text: Text) -
 
 
 def odd_values(column: pa.Array[Any]) -> pa.Array[Any] | None:
-    """Return the values that are no numbers, where nearly all are; None for other columns."""
+    """Return the values that are not numbers if nearly all are; None for other columns."""
     from pyarrow import compute
 
     if column.type != pa.string():
         return None
-    values = column.slice(0, _LOOKED_AT).drop_null()
+    values = column.slice(0, _SAMPLED_VALUES).drop_null()
     numbers = compute.match_substring_regex(values, _NUMBER)
     odd = values.filter(compute.invert(numbers))
     few = len(odd) <= max(1, len(values) // 10)
@@ -151,10 +151,10 @@ def odd_values(column: pa.Array[Any]) -> pa.Array[Any] | None:
 def refuse_long_integers(
     batch: pa.RecordBatch, unsure: dict[str, int], data: bytes, text: Text
 ) -> None:
-    """Stop at integers of more than 64 bits, of which Arrow would make inexact doubles.
+    """Raise EventError for integers of more than 64 bits, which Arrow reads as inexact doubles.
 
-    `unsure` has columns and their numbers; those whose large values turn out to be no integers
-    are taken off. `data` is what the batch was read from.
+    `unsure` has columns and their indices; columns whose large values are not integers are removed
+    from it. `data` is the text of the batch.
     """
     from pyarrow import compute
 
@@ -184,7 +184,7 @@ def _is_long_integer(at: int, record: list[str]) -> bool:
 
 
 def refuse_open_quote(last: bytes, text: Text) -> None:
-    """Stop when the last row swallowed the rest of the text: Arrow closes a quote left open."""
+    """Raise EventError if a quote is never closed: Arrow would close it at the end."""
     if b"\n" not in last:
         return
     problem = "a quote is opened and never closed"
@@ -201,7 +201,7 @@ def refuse_open_quote(last: bytes, text: Text) -> None:
 
 
 def _find(text: Text, wrong: Callable[[list[str]], bool]) -> str:
-    """Name the line of the first wrong record; the text alone where that cannot be told."""
+    """Return file and line of the first wrong record, or the file alone if that is unknown."""
     if text.path is not None:
         with _records(text) as records:
             try:

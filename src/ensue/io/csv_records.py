@@ -1,4 +1,4 @@
-"""Where the records of a CSV text end: at newlines that are not inside quotes."""
+"""Boundaries of CSV records: newlines that are not inside quotes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NEWLINE = ord("\n")
 
 @cache
 def _may_open(delimiter: bytes) -> np.ndarray:
-    """Tell after which bytes a quote may open a field, or go on with one: it doubles the last."""
+    """Return the bytes after which a quote may open a field, or double another quote."""
     return np.isin(np.arange(256), list(delimiter + b'\n\r"'))
 
 
 @cache
 def _quoted(delimiter: bytes) -> re.Pattern[bytes]:
-    """Find a field in quotes, and whether it is closed."""
+    """Return the pattern of a quoted field; its group is the closing quote."""
     before = re.escape(delimiter) + rb"\n\r"
     return re.compile(rb"(?:\A|(?<=[" + before + rb']))"(?:[^"]|"")*+("?)')
 
@@ -41,14 +41,14 @@ def end_of_records(data: bytes, delimiter: bytes = b",") -> int:
     opening = quotes[::2]
     if not _may_open(delimiter)[array[opening[opening > 0] - 1]].all():
         return _end_by_scanning(data, end, delimiter)
-    # All quotes mean something, so a place is inside quotes when an odd number comes before it.
+    # All quotes delimit fields, so a newline is inside one after an odd number of them.
     while end and np.searchsorted(quotes, end) % 2:
         end = end_of_lines(data[: int(quotes[np.searchsorted(quotes, end) - 1])])
     return end
 
 
 def _end_by_scanning(data: bytes, end: int, delimiter: bytes) -> int:
-    """Return the same where quotes stand inside of fields: they mean nothing there."""
+    """Return the same for data with quotes inside unquoted fields, which delimit nothing."""
     found = [
         (each.start(), each.end(), bool(each[1])) for each in _quoted(delimiter).finditer(data)
     ]
@@ -59,14 +59,14 @@ def _end_by_scanning(data: bytes, end: int, delimiter: bytes) -> int:
 
 
 class Records(NamedTuple):
-    """Where the records of some bytes stand, without empty lines."""
+    """The offsets of records, empty lines excluded."""
 
     starts: np.ndarray
     ends: np.ndarray
     lines: np.ndarray
-    """How many lines come before each."""
+    """The number of lines before each."""
     broken: frozenset[int]
-    """Those that open a quote and never close it; they are taken to end with their line."""
+    """Records with a quote that is never closed; they end with their line."""
 
 
 def records_of(data: bytes, delimiter: bytes = b",") -> Records:

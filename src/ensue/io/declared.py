@@ -1,4 +1,4 @@
-"""Read text as timestamps, dates and decimals, which JSON has no other way to say."""
+"""Strings parsed as timestamps, dates and decimals, for which JSON has no types."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _TIME = re.compile(
 
 
 def times_in(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any] | None:
-    """Return ISO times or dates as such; None where the column has others.
+    """Return ISO times or dates as such; None if the column has other values.
 
     The first text decides; once it is a time, all of the column are.
     """
@@ -93,7 +93,7 @@ def _name(known: pa.DataType) -> str:
 
 
 def formatted_times(values: list[Any], format: str, place: Place) -> pa.Array[Any]:
-    """Read texts that are written in a format of strptime as times."""
+    """Parse strings in a format of strptime as times."""
     aware = "%z" in format
     times: list[Any] = []
     for index, value in enumerate(values):

@@ -1,8 +1,7 @@
-"""Turn rows of Python values into Arrow batches.
+"""Rows of Python values as Arrow batches.
 
-Arrow converts more than we want in silence (1.5 to the integer 1, a time of day away from a
-date), so values are typed here, by their Python types, and handed to Arrow when nothing can be
-lost.
+Arrow converts silently with loss (1.5 to the integer 1, a datetime to a date), so values are typed
+here, by their Python types, and converted by Arrow only where nothing is lost.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from ensue.io.kinds import (
 from ensue.io.places import Place, show
 
 Chunk = tuple[list[Any], Place]
-"""Rows that become one batch, and where they stand."""
+"""The rows of one batch, and their place for errors."""
 
 _DEEPEST = 100
-_WAYS_OUT = {
+_ADVICE = {
     "int": "integers have 64 bits, so pass such numbers as strings or as doubles",
     "double": "as a double it would not be exact, so pass such numbers as strings or as doubles",
     "decimal": "decimals have at most 38 digits and keep the digits after the point that the "
@@ -45,7 +44,7 @@ _WAYS_OUT = {
 
 
 def chunks_of_rows(rows: Iterable[object], size: int, of_stream: str) -> Iterator[Chunk]:
-    """Cut rows into chunks, all of them dicts."""
+    """Split rows into chunks, checking that all are dicts."""
     rest, start = iter(rows), 0
     while chunk := list(islice(rest, size)):
         place = Place("row ", of_stream, range(start, start + len(chunk)))
@@ -77,8 +76,8 @@ def batch_of_rows(
 ) -> pa.RecordBatch:
     """Turn rows into a batch: the known columns with their types first, then new ones.
 
-    With `times`, texts that look like times become times where the options say so, and in any case
-    in the columns with the times of events.
+    With `times`, strings that look like times are parsed as times if the options allow it, and
+    always in the columns with the times of events.
     """
     types = {field.name: field.type for field in known}
     arrays: dict[str, pa.Array[Any]] = {}
@@ -107,11 +106,11 @@ def batch_of_rows(
 
 
 def shown_array(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
-    """Turn values that nobody computes with into an array; lists and dicts may be of any kind.
+    """Convert a column that the query does not use; lists and dicts may be of any type.
 
-    The first value that is not NULL decides what the column is, so that it does not matter how
-    rows are cut into batches. A list or dict that has no type is JSON text, and so are those that
-    come after a string; a list or dict among others, and others among them, are left out.
+    The first value that is not NULL decides the type, so that it does not depend on the batches. A
+    list or dict without a common type becomes JSON text, as do those after a string; where nested
+    and plain values mix otherwise, the later ones become NULL.
     """
     try:
         return array_of(values, known, place)
@@ -152,7 +151,7 @@ def array_of(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[An
     held = kind_of_type(known)
     kind = join(held, kinds)
     if kind is None and "double" in kinds:
-        # NaN reads as NULL, also among strings: this is how frames write what is missing.
+        # NaN is NULL, also among strings: data frames write missing values so.
         values, kinds = _clean([None if _is_nan(value) else value for value in values])
         kind = join(held, kinds)
     if kind is None or kind not in KNOWN_KINDS:
@@ -214,7 +213,7 @@ def _list(values: list[Any], known: pa.DataType, place: Place) -> pa.Array[Any]:
 
 
 def _clean(values: list[Any]) -> tuple[list[Any], set[str]]:
-    """Unwrap NumPy's and pandas' scalars; tell the kinds of values that remain."""
+    """Unwrap NumPy's and pandas' scalars; return the values and their kinds."""
     types = set(map(type, values))
     if any(each.__module__.partition(".")[0] in ("numpy", "pandas") for each in types):
         values = [_unwrap(value) for value in values]
@@ -249,7 +248,7 @@ def _decimal_type(values: list[Any]) -> pa.DataType:
 
 
 def _misfit(values: list[Any], held: str, place: Place) -> EventError:
-    """Find the first value that does not go with those before it, and say so."""
+    """Return the error of the first value whose kind does not fit the earlier ones."""
     so_far = held
     for index, value in enumerate(values):
         kind = kind_of_value(value)
@@ -276,21 +275,21 @@ def _convert(values: list[Any], arrow: pa.DataType, kind: str, place: Place) -> 
             try:
                 pa.array([value], type=arrow)
             except failures:
-                way_out = _WAYS_OUT.get(kind, "convert it first")
-                problem = f"{show(value)} does not fit into the type {kind} ({arrow}); {way_out}"
+                hint = _ADVICE.get(kind, "convert it first")
+                problem = f"{show(value)} does not fit into the type {kind} ({arrow}); {hint}"
                 raise place.error(index, problem) from error
         raise
 
 
-class UsualRows:
-    """Turns rows whose columns and types are all known into tables, quickly."""
+class FastRows:
+    """Converts rows with known columns and types, on a fast path."""
 
     def __init__(self, known: Types) -> None:
         self._struct = pa.struct(list(known.items()))
-        self._allowed = {name: _USUAL.get(_value_type(kind)) for name, kind in known.items()}
+        self._allowed = {name: _FAST_TYPES.get(_value_type(kind)) for name, kind in known.items()}
 
     def table(self, rows: list[Any]) -> pa.Table | None:
-        """Return rows as a table; None where one of them needs a closer look."""
+        """Return rows as a table, or None if one of them does not fit the fast path."""
         for row in rows:
             if type(row) is not dict:
                 return None
@@ -305,7 +304,7 @@ class UsualRows:
         return pa.Table.from_batches([batch])
 
 
-_USUAL: dict[pa.DataType, type] = {
+_FAST_TYPES: dict[pa.DataType, type] = {
     pa.string(): str,
     pa.int64(): int,
     pa.float64(): float,

@@ -1,8 +1,8 @@
-"""Open whatever a user calls events as a stream of Arrow batches.
+"""Open any accepted input as a stream of Arrow batches.
 
-Nothing is read before it is asked for, except what tells the columns: a footer, the first block
-of a CSV file, the first rows of dicts or JSON lines. From then on a column keeps its type; one
-that had no values yet is of type null and takes the type of its first values. Rows are counted
+Nothing is read in advance, except what gives the schema: a footer, the first block of a CSV file,
+the first rows of dicts or JSON lines. From then on a column keeps its type; one without values so
+far has type null and gets the type of its first values. Rows are counted
 from 0, as positions are; lines of files from 1.
 """
 
@@ -29,17 +29,17 @@ _CHUNK_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """Events as Arrow batches, to be read once where they are an iterator.
+    """Events as Arrow batches, to be read once if they are an iterator.
 
-    Batches that are not `closed` may bring new columns, and give a type to those of type null.
+    If the source is not `closed`, later batches may add columns and give types to null columns.
     """
 
     schema: pa.Schema
     batches: Iterable[pa.RecordBatch]
     closed: bool
-    """Whether the columns are fixed by the format, so that a name not among them is a mistake."""
+    """Whether the format fixes the columns, so that any other name is an error."""
     rows: int | None = None
-    """How many events there are, where that is known in advance."""
+    """The number of events, if known in advance."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.batches)
@@ -56,9 +56,9 @@ def open_events(
     """Open tables, frames, dicts or a file as a stream of Arrow batches.
 
     `types` are declared types of columns: dicts, JSON lines and CSV are read by them (text as
-    timestamps and dates too); inputs that have types of their own keep these. With `reject`, it
-    is given the lines of files that cannot be read, and the others are read. `options` say more
-    about how texts are read, in place of `types`.
+    timestamps and dates too); inputs with a schema keep theirs. With `reject`, lines of files that
+    cannot be read are passed to it, and reading continues. `options` of text formats replace
+    `types`.
 
     >>> source = open_events([{"type": "BUY", "price": 27}, {"type": "SELL", "price": 27.5}])
     >>> source.schema.field("price").type
@@ -96,12 +96,12 @@ def of_reader(
     """Read the columns of these names, or all of them."""
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for cut in reader.cuts(names):
+        for read in reader.read_batches(names):
             if reject is not None:
-                for each in cut.rejected:
+                for each in read.rejected:
                     reject(each)
-            if cut.batch.num_rows:
-                yield cut.batch
+            if read.batch.num_rows:
+                yield read.batch
 
     return EventSource(reader.schema, batches(), reader.closed, reader.rows)
 
@@ -120,7 +120,7 @@ def _open_iterable(events: Iterable[object], of_stream: str, options: TextOption
 
 
 def _closed(columns: FixedColumns, where: str) -> EventSource:
-    """Make a source of fixed columns, whose names must differ."""
+    """Return a source with a fixed schema, whose names must be distinct."""
     refuse_same_names(columns.schema, where)
     batches = _without_arrow_errors(columns.batches, where)
     return EventSource(columns.schema, batches, closed=True, rows=columns.rows)
@@ -129,7 +129,7 @@ def _closed(columns: FixedColumns, where: str) -> EventSource:
 def _without_arrow_errors(
     batches: Iterable[pa.RecordBatch], where: str
 ) -> Iterator[pa.RecordBatch]:
-    """Hand on the batches that have rows; say where it was when Arrow cannot read on."""
+    """Yield the batches that have rows; name the input in errors of Arrow."""
     try:
         for batch in batches:
             if batch.num_rows:
@@ -139,7 +139,7 @@ def _without_arrow_errors(
 
 
 def _growing(batches: Iterator[pa.RecordBatch], rows: int | None) -> EventSource:
-    """Make a source whose columns are those of its first batch, until others come."""
+    """Return a source with the schema of its first batch, to which others may add columns."""
     first = next(batches, None)
     if first is None:
         return EventSource(pa.schema([]), iter(()), closed=False, rows=rows)

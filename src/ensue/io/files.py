@@ -1,4 +1,4 @@
-"""Files that may be compressed, and why one of them cannot be read."""
+"""Files, compressed or not, and the reasons why they cannot be read."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 UNREADABLE = (OSError, EOFError, zlib.error)
-"""What reading a file may raise, when it is compressed."""
+"""The exceptions that reading a file, compressed or not, may raise."""
 
 COMPRESSED = (".gz", ".zst")
-"""How the names of files end that are unpacked on reading."""
+"""The suffixes of compressed files."""
 
 
 def with_compressed(*suffixes: str) -> tuple[str, ...]:
-    """Return the suffixes as they are, then as those of compressed files have them.
+    """Return the suffixes, then those of the same files compressed.
 
     >>> with_compressed(".csv")
     ('.csv', '.csv.gz', '.csv.zst')
@@ -24,7 +24,7 @@ def with_compressed(*suffixes: str) -> tuple[str, ...]:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked if its name ends in .gz or .zst."""
+    """Open a file for reading, decompressed if its name ends in .gz or .zst."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         return cast(IO[bytes], gzip.open(path))
@@ -36,7 +36,7 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:
-    """Unpack what comes through a pipe, as files of this suffix are unpacked."""
+    """Decompress a pipe as files of this suffix are decompressed."""
     if suffix == ".gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
     import pyarrow as pa
@@ -45,7 +45,7 @@ def unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:
 
 
 def create_binary(path: Path) -> IO[bytes]:
-    """Open a file for writing, packed if its name ends in .gz or .zst."""
+    """Open a file for writing, compressed if its name ends in .gz or .zst."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         return cast(IO[bytes], _GzipWriter(path))
@@ -59,20 +59,20 @@ def create_binary(path: Path) -> IO[bytes]:
 
 
 class _GzipWriter(gzip.GzipFile):
-    """A compressed file without its name and its time in the header: the same events, same file."""
+    """A gzip file without name and time in its header, so that equal events give equal files."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         super().__init__("", "wb", compresslevel=6, fileobj=self._file, mtime=0)
 
     def close(self) -> None:
-        """Close the file too, which GzipFile does only where it opened it."""
+        """Close the file too: GzipFile closes only what it opened itself."""
         super().close()
         self._file.close()
 
 
 def reason(error: BaseException) -> str:
-    """Say why a file cannot be read, without the details of the library that reads it."""
+    """Return why a file cannot be read, without details of the library."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.partition(" Detail:")[0]
     return str(error)

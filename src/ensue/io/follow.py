@@ -2,8 +2,8 @@
 
 Logs are rotated in two ways: the file is renamed and another one takes its place, or it is copied
 and truncated. A renamed file is read to its end before the new one is begun; a truncated one is
-read from its beginning again. A file is known by its inode and by what it begins with, so that
-reading goes on after a stop where it was, whatever the file is called by then.
+read from its beginning again. A file is identified by its inode and its first bytes, so
+that reading continues at its position after a restart, even if the file was renamed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 Wait = Callable[[], bool]
-"""Waits a while for more; False: there is no use in waiting any longer."""
+"""Waits for more data; returns False if following should end."""
 
-_HEAD = 1 << 12
-"""So many bytes at the beginning tell a file from others."""
-_TELLING = 64
-"""Where a file has another inode than before, so many equal bytes make it the same file."""
+_HEAD_BYTES = 1 << 12
+"""The number of first bytes that identify a file."""
+_ENOUGH_HEAD_BYTES = 64
+"""A file with another inode is the same if at least so many first bytes are equal."""
 
 
 class Origin(NamedTuple):
-    """Which file bytes come from, as JSON can hold it."""
+    """The identity of a file, as stored in a position."""
 
     inode: int
     length: int
-    """How many bytes at the beginning were looked at."""
+    """The number of first bytes in the digest."""
     digest: str
 
 
@@ -39,11 +39,11 @@ class Part(NamedTuple):
 
     data: bytes
     offset: int
-    """Where they stand in the file."""
+    """Their offset in the file."""
     fresh: bool
-    """Whether they are the first of a file that has taken the place of another."""
+    """Whether they are the first of a file that replaced another."""
     over: bool
-    """Whether the file before has ended, so that its last line is as whole as it will be."""
+    """Whether the previous file has ended, so that its last line is complete."""
     origin: Origin
 
 
@@ -57,7 +57,7 @@ class Follower:
     _is_over: bool = False
 
     def parts(self, size: int, start: int, origin: Origin | None) -> Iterator[Part]:
-        """Read on from an offset, in the file that it belongs to, then whatever comes after it."""
+        """Read from an offset in the file of that origin, then the files that came after it."""
         files = [(self.path, start)] if origin is None else self._files(start, origin)
         fresh = over = files[0][1] != start
         while files:
@@ -78,12 +78,12 @@ class Follower:
     def _of_file(
         self, stream: IO[bytes], offset: int, size: int, *, last: bool
     ) -> Iterator[tuple[bytes, int, bool]]:
-        """Read a file to its end; the last one until another takes its place, or for good.
+        """Read a file to its end; the last one until it is replaced or following ends.
 
-        Gives bytes, their offset, and whether the file begins again with them.
+        Yields bytes, their offset, and whether the file was truncated before them.
         """
         again = False
-        head = os.pread(stream.fileno(), min(offset, _HEAD), 0)
+        head = os.pread(stream.fileno(), min(offset, _HEAD_BYTES), 0)
         while True:
             replaced = last and self._is_replaced(stream)
             data = stream.read(size)
@@ -95,8 +95,8 @@ class Follower:
             if data:
                 yield data, offset, again
                 offset, again = offset + len(data), False
-                if len(head) < _HEAD:
-                    head = os.pread(stream.fileno(), min(offset, _HEAD), 0)
+                if len(head) < _HEAD_BYTES:
+                    head = os.pread(stream.fileno(), min(offset, _HEAD_BYTES), 0)
             elif replaced or not last:
                 return
             elif not self.wait():
@@ -107,18 +107,18 @@ class Follower:
         try:
             now = self.path.stat()
         except FileNotFoundError:
-            return False  # renamed, and the new one is yet to come
+            return False  # renamed, and the new one does not exist yet
         there = os.fstat(stream.fileno())
         return (now.st_dev, now.st_ino) != (there.st_dev, there.st_ino)
 
     def _files(self, start: int, origin: Origin) -> list[tuple[Path, int]]:
-        """Find the file that an offset belongs to, and those that came after it."""
+        """Return the file that an offset belongs to, and those that came after it."""
         if self.path.stat().st_ino == origin.inode and _fits(self.path, start, origin):
             return [(self.path, start)]
         rotated = self._rotated()
-        telling = origin.length >= _TELLING
+        identified = origin.length >= _ENOUGH_HEAD_BYTES
         for at, each in enumerate(rotated):
-            if (telling or each.stat().st_ino == origin.inode) and _fits(each, start, origin):
+            if (identified or each.stat().st_ino == origin.inode) and _fits(each, start, origin):
                 self.remark(f"{self.path}: what was read before is {each.name} now, and read on")
                 later = [(other, 0) for other in rotated[at + 1 :]]
                 return [(each, start), *later, (self.path, 0)]
@@ -131,7 +131,7 @@ class Follower:
         return [(self.path, 0)]
 
     def _rotated(self) -> list[Path]:
-        """List rotated files, the same name and a number or a date, by when they were written."""
+        """List rotated files (same name with a number or a date) by modification time."""
         name, suffix = re.escape(self.path.stem), re.escape(self.path.suffix)
         number = r"[.-][\dT:_.-]+"
         pattern = re.compile(f"{name}(?:{suffix}{number}|{number}{suffix})")
@@ -143,20 +143,20 @@ class Follower:
 
 
 def _is_truncated(stream: IO[bytes], offset: int, head: bytes) -> bool:
-    """Tell whether a file is shorter than what was read of it, or begins with something else."""
+    """Return whether a file is shorter than what was read, or begins with other bytes."""
     if os.fstat(stream.fileno()).st_size < offset:
         return True
     return os.pread(stream.fileno(), len(head), 0) != head
 
 
 def _origin(stream: IO[bytes], known: int) -> Origin:
-    """Describe a file of which so many bytes are known."""
-    head = os.pread(stream.fileno(), min(known, _HEAD), 0)
+    """Return the identity of a file of which `known` bytes were read."""
+    head = os.pread(stream.fileno(), min(known, _HEAD_BYTES), 0)
     return Origin(os.fstat(stream.fileno()).st_ino, len(head), _digest(head))
 
 
 def _fits(path: Path, start: int, origin: Origin) -> bool:
-    """Tell whether a file begins as one did, and is as long as it was by then."""
+    """Return whether a file has this origin and is long enough."""
     with path.open("rb") as file:
         head = file.read(origin.length)
     return path.stat().st_size >= start and _digest(head) == origin.digest

@@ -1,4 +1,4 @@
-"""Timestamps as text: RFC 3339, in the zone that they were given in."""
+"""Timestamps as RFC 3339 text in their own time zone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_instants_as_text(table: pa.Table) -> pa.Table:
 
 
 def as_text(values: Any) -> Any:
-    """Write the timestamps in a column, which Python could not hold to the nanosecond.
+    """Return a column with its timestamps as text, exact to the nanosecond.
 
     >>> as_text(pa.array([0, 1_500], pa.timestamp("ms", "Europe/Berlin"))).to_pylist()
     ['1970-01-01T01:00:00+01:00', '1970-01-01T01:00:01.500+01:00']
@@ -31,7 +31,7 @@ def as_text(values: Any) -> Any:
     if pa.types.is_dictionary(kind):
         return as_text(values.dictionary_decode())
     if (pa.types.is_list(kind) or pa.types.is_struct(kind)) and _has_instants(kind):
-        if values.offset:  # Arrow cannot mask what begins in the middle of its buffers
+        if values.offset:  # Arrow cannot mask an array with an offset
             values = values.take(pa.array(range(len(values)), pa.int64()))
         mask = values.is_null() if values.null_count else None
         if pa.types.is_list(kind):
@@ -50,7 +50,7 @@ def _has_instants(kind: Any) -> bool:
 
 
 def _written(values: Any) -> Any:
-    """Write timestamps; fractions have three, six or nine digits, or none."""
+    """Return timestamps as text; fractions have three, six or nine digits, or none."""
     zone = "" if values.type.tz is None else "%Ez"
     text = pc.strftime(values, format=f"%Y-%m-%dT%H:%M:%S{zone}")
     if zone:

@@ -1,4 +1,4 @@
-"""Read JSON lines, block by block."""
+"""Reader of JSON lines, block by block."""
 
 from __future__ import annotations
 
@@ -13,46 +13,55 @@ from typing import Any
 import pyarrow as pa
 
 from ensue.errors import EventError
-from ensue.io.columns import Cut, Position, Reader, TextOptions, schema_from_text, schema_to_text
+from ensue.io.columns import (
+    Position,
+    ReadBatch,
+    Reader,
+    TextOptions,
+    schema_from_text,
+    schema_to_text,
+)
 from ensue.io.dicts import batch_of_rows
 from ensue.io.places import Place
 from ensue.io.rejected import Rejected
 from ensue.io.text import Text, as_text, end_of_lines, origin_from
 
 _BLOCK = 1 << 20
-_AT_ONCE = 256
-"""So many rows are converted again for each of them that is rejected."""
+_CONVERTED_AT_ONCE = 256
+"""The number of rows that are converted again when one of them is rejected."""
 
 
 def read_json(text: Text, options: TextOptions, start: Position | None = None) -> Reader:
-    """Open JSON lines, at their beginning or where a cut was made.
+    """Open JSON lines, at their beginning or at a position.
 
-    Python's parser reads them, for it tells the line and leaves text as it is.
+    Python's parser is used because it reports the line and does not convert strings.
     """
-    cuts = _cuts(text, options, start)
+    read_batches = _read_batches(text, options, start)
     if start is not None:
-        return Reader(schema_from_text(start["columns"]), False, lambda names: _of(cuts, names))
-    first = next(cuts, None)
+        return Reader(
+            schema_from_text(start["columns"]), False, lambda names: _of(read_batches, names)
+        )
+    first = next(read_batches, None)
     if first is None:
         return Reader(pa.schema([]), False, lambda _: iter(()))
-    return Reader(first.batch.schema, False, lambda names: _of(chain([first], cuts), names))
+    return Reader(first.batch.schema, False, lambda names: _of(chain([first], read_batches), names))
 
 
-def _of(cuts: Iterator[Cut], names: Collection[str] | None) -> Iterator[Cut]:
-    """Leave out columns that nobody wants; new ones may be wanted."""
-    for cut in cuts:
+def _of(read_batches: Iterator[ReadBatch], names: Collection[str] | None) -> Iterator[ReadBatch]:
+    """Drop columns that are not selected; new columns may be among the selected."""
+    for read in read_batches:
         if names is None:
-            yield cut
+            yield read
             continue
-        batch = cut.batch
+        batch = read.batch
         kept = [name for name in batch.schema.names if name in names]
         if not kept and batch.num_rows:
             kept = batch.schema.names[:1]
-        yield cut._replace(batch=batch.select(kept))
+        yield read._replace(batch=batch.select(kept))
 
 
-def _cuts(text: Text, options: TextOptions, start: Position | None) -> Iterator[Cut]:
-    """Turn blocks of lines into batches that fit the ones before."""
+def _read_batches(text: Text, options: TextOptions, start: Position | None) -> Iterator[ReadBatch]:
+    """Convert blocks of lines into batches, keeping the types of earlier ones."""
     offset = lines = 0
     origin = None
     known = pa.schema([])
@@ -72,13 +81,13 @@ def _cuts(text: Text, options: TextOptions, start: Position | None) -> Iterator[
             parsing = _Lines(text.name, options, wanted, numbers)
             batch = parsing.batch(known)
             known = batch.schema
-            told = {
+            position = {
                 "bytes": block.end,
                 "lines": lines,
                 "columns": schema_to_text(known),
                 "origin": block.origin,
             }
-            yield Cut(batch, told, tuple(parsing.rejected), parsing.locate)
+            yield ReadBatch(batch, position, tuple(parsing.rejected), parsing.locate)
 
 
 class _Lines:
@@ -94,11 +103,11 @@ class _Lines:
         self.rejected: list[Rejected] = []
 
     def locate(self, row: int) -> tuple[str, int]:
-        """Tell the line of a row of the batch."""
+        """Return the file and the line of a row of the batch."""
         return self._name, self._numbers[row]
 
     def batch(self, known: pa.Schema) -> pa.RecordBatch:
-        """Parse the lines and type their values; with `collect`, reject those that do not fit."""
+        """Parse the lines and type their values; with `collect`, collect lines that do not fit."""
         rows = self._objects()
         try:
             return batch_of_rows(rows, known, self._place(), self._options, times=True)
@@ -127,11 +136,11 @@ class _Lines:
         return rows
 
     def _without_misfits(self, rows: list[dict[str, Any]], known: pa.Schema) -> pa.RecordBatch:
-        """Reject rows with values that do not go with those before them."""
+        """Collect rows with values that do not fit the types of earlier ones."""
         widened, place, options = known, self._place(), self._options
         kept: list[int] = []
-        for first in range(0, len(rows), _AT_ONCE):
-            some = list(range(first, min(first + _AT_ONCE, len(rows))))
+        for first in range(0, len(rows), _CONVERTED_AT_ONCE):
+            some = list(range(first, min(first + _CONVERTED_AT_ONCE, len(rows))))
             while True:
                 within = Place(place.before, place.after, [self._numbers[at] for at in some])
                 try:
@@ -158,22 +167,22 @@ class _Lines:
         self._numbers = [self._numbers[at] for at in indexes]
 
 
-_BETWEEN = token_hex()
-"""Stands between the lines that are parsed at once; no file can have it, for nobody knows it."""
+_SEPARATOR = token_hex()
+"""Separates lines that are parsed together; random, so that no file contains it."""
 
 
 def _at_once(lines: list[bytes]) -> list[dict[str, Any]] | None:
-    """Parse all lines at once, which is fast; None where they must be looked at one by one.
+    """Parse all lines at once, which is fast; None if they must be parsed one by one.
 
-    What stands on two lines, or two on one line, would not come out between the right strings.
+    A value over two lines, or two values on one line, would displace the separators.
     """
-    separator = f',"{_BETWEEN}",'.encode()
+    separator = f',"{_SEPARATOR}",'.encode()
     try:
         values = json.loads((b"[" + separator.join(lines) + b"]").decode())
     except (ValueError, RecursionError):
         return None
     rows: list[dict[str, Any]] = values[::2]
-    whole = len(values) == 2 * len(lines) - 1 and all(each == _BETWEEN for each in values[1::2])
+    whole = len(values) == 2 * len(lines) - 1 and all(each == _SEPARATOR for each in values[1::2])
     return rows if whole and all(type(row) is dict for row in rows) else None
 
 

@@ -1,6 +1,6 @@
-"""Kinds of values: the CEQL types that Python's types and Arrow's types stand for.
+"""Kinds of values: the CEQL types of Python's and Arrow's types.
 
-A type that stands for none is its own kind, under its own name, and is not among the known ones.
+A type that CEQL does not have is a kind of its own, by its name, and not among KNOWN_KINDS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "timestamp with time zone": pa.timestamp("us", "UTC"),
     "date": pa.date32(),
 }
-"""The Arrow types of those kinds that have only one."""
+"""The Arrow types of kinds that have only one."""
 
 KNOWN_KINDS = {*ARROW_TYPES, "decimal", "record", "list"}
 
@@ -64,7 +64,7 @@ _ARROW_TESTS: dict[str, Callable[[pa.DataType], bool]] = {
 
 @cache
 def kind_of_class(python_type: type) -> str:
-    """Name the kind of a Python type; whether a datetime has a zone, only its value tells."""
+    """Return the kind of a Python type; the zone of a datetime depends on its value."""
     for each in python_type.__mro__:
         if each in _PYTHON_TYPES:
             return _PYTHON_TYPES[each]
@@ -72,14 +72,14 @@ def kind_of_class(python_type: type) -> str:
 
 
 def kind_of_value(value: Any) -> str:
-    """Name the kind of a Python value."""
+    """Return the kind of a Python value."""
     python_type: type = type(value)
     aware = isinstance(value, datetime) and value.tzinfo is not None
     return "timestamp with time zone" if aware else kind_of_class(python_type)
 
 
 def kind_of_type(arrow: pa.DataType) -> str:
-    """Name the kind of an Arrow type."""
+    """Return the kind of an Arrow type."""
     if isinstance(arrow, pa.DictionaryType):
         return kind_of_type(arrow.value_type)
     if isinstance(arrow, pa.TimestampType):
@@ -109,12 +109,12 @@ def join(held: str, kinds: Iterable[str]) -> str | None:
 
 
 def _fits(kind: str, wanted: str) -> bool:
-    """Tell whether values of a kind can stand in a column of another without a loss."""
+    """Return whether values of a kind fit a column of another without loss."""
     return kind in (wanted, "null") or (kind == "int" and wanted in ("double", "decimal"))
 
 
 def advice(kinds: Iterable[str]) -> str:
-    """Say what to do about a column with values of these kinds.
+    """Return advice for a column with values of these kinds.
 
     >>> advice(("int", "string"))
     'give it one type, or declare one that holds both'
@@ -127,7 +127,7 @@ def advice(kinds: Iterable[str]) -> str:
 
 
 def first_difference(schemas: Sequence[pa.Schema]) -> str:
-    """Say which column has types that do not go together."""
+    """Describe the first column whose types are incompatible."""
     known: dict[str, pa.Schema] = {}
     for schema in schemas:
         for each in schema:

@@ -1,4 +1,4 @@
-"""Where values stand and how they are shown, for the sentences of errors."""
+"""Places of values and their text, for error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ensue.errors import EventError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where values of one column stand: the number of each between the words around it."""
+    """The places of the values of one column: a row or line number each, with text around it."""
 
     before: str
     after: str
@@ -25,16 +25,16 @@ class Place:
         return replace(self, column=column, depth=self.depth + 1)
 
     def of(self, owners: Sequence[int]) -> Place:
-        """Return where items stand: each in the value at an index."""
+        """Return the places of list items, each in the value at an index."""
         numbers = [self.numbers[owner] for owner in owners]
         return replace(self, numbers=numbers, depth=self.depth + 1)
 
     def only(self, index: int) -> Place:
-        """Return where one value stands."""
+        """Return the place of one value."""
         return replace(self, numbers=[self.numbers[index]] if len(self.numbers) else [0])
 
     def error(self, index: int, problem: str) -> EventError:
-        """Say what is wrong with the value at an index.
+        """Return the error of the value at an index.
 
         >>> Place("row ", " of Trades", range(10, 20)).within("price").error(3, "too high")
         EventError("row 13 of Trades, column 'price': too high")
@@ -45,7 +45,7 @@ class Place:
 
 
 def show(value: object) -> str:
-    """Write a value so that it fits into a sentence."""
+    """Return a value as text short enough for a sentence."""
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"an integer of {math.ceil(value.bit_length() * math.log10(2))} digits"
     text = repr(value)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from ensue.errors import EventError
 from ensue.io.arrow import conform, parquet_files, read_arrow, read_arrow_stream, read_parquet
 from ensue.io.columns import (
-    Cut,
     Position,
+    ReadBatch,
     Reader,
     TextOptions,
     refuse_same_names,
@@ -62,11 +62,11 @@ def open_files(
     """Open files as one stream, each after the one before it.
 
     Args:
-        files: at least one file; its suffix tells the format.
+        files: at least one file; the format is given by its suffix.
         options: how to read formats that have no types of their own.
-        start: where to go on reading, if not at the beginning.
+        start: the position to continue from, if not the beginning.
         wait: follow the last file, which must be plain text, as it grows.
-        remark: is told when that file was replaced by another, or truncated.
+        remark: called with a message when that file was replaced or truncated.
     """
     follower = None if wait is None else Follower(files[-1], wait, remark)
     options = options or TextOptions()
@@ -107,18 +107,18 @@ def _open(
 
 
 def _checked(reader: Reader, where: str) -> Reader:
-    """Refuse columns of one name, and say where it was when Arrow cannot read on."""
+    """Check that column names are distinct; name the file in errors of Arrow."""
     refuse_same_names(reader.schema, where)
 
-    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+    def read_batches(names: Collection[str] | None) -> Iterator[ReadBatch]:
         try:
-            for cut in reader.cuts(names):
-                if cut.batch.num_rows or cut.rejected:
-                    yield cut
+            for read in reader.read_batches(names):
+                if read.batch.num_rows or read.rejected:
+                    yield read
         except (pa.ArrowException, OSError) as error:
             raise EventError(f"{where}: cannot be read any further: {reason(error)}") from error
 
-    return reader._replace(cuts=cuts)
+    return reader._replace(read_batches=read_batches)
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _joined(
     files: Sequence[Path], options: TextOptions, start: Position | None, follower: Follower | None
 ) -> Reader:
     """Read files of any formats one after the other, with the columns of all of them."""
-    # A followed file may be empty as yet, and what it has does not count before its turn.
+    # A followed file may still be empty, and its columns do not count before its turn.
     readers = [_open(path, options, None, None) for path in (files[:-1] if follower else files)]
     rows = [each.rows for each in readers]
     closed = all(each.closed for each in readers) and follower is None
@@ -150,7 +150,7 @@ def _joined(
         ) from error
     del readers
 
-    def cuts(names: Collection[str] | None) -> Iterator[Cut]:
+    def read_batches(names: Collection[str] | None) -> Iterator[ReadBatch]:
         first = 0 if start is None else start["file"]
         known = schema if start is None else None
         for number, path in enumerate(files[first:], first):
@@ -159,17 +159,17 @@ def _joined(
             if inner is None and _is(path, _JSON) and known is not None:
                 # The columns of the files before keep their types.
                 inner = {"bytes": 0, "lines": 0, "columns": schema_to_text(known)}
-            for cut in _open(path, options, inner, last).cuts(names):
-                batch = conform(cut.batch, _part(schema, names)) if closed else cut.batch
+            for read in _open(path, options, inner, last).read_batches(names):
+                batch = conform(read.batch, _part(schema, names)) if closed else read.batch
                 known = batch.schema
-                yield cut._replace(batch=batch, position={"file": number, "within": cut.position})
+                yield read._replace(batch=batch, position={"file": number, "within": read.position})
 
     total = None if None in rows else sum(each or 0 for each in rows)
-    return Reader(schema, closed, cuts, total)
+    return Reader(schema, closed, read_batches, total)
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """Forget which columns are dictionaries, for other files have the same values without."""
+    """Replace dictionary types by their value types: other files may have plain columns."""
     return pa.schema(
         [
             (each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type)
@@ -186,13 +186,13 @@ def _part(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _LONGEST_MAGIC = 6
-_PIECE = 1 << 16
+_READ_BYTES = 1 << 16
 
 
 def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool = False) -> Reader:
-    """Open what comes through a pipe; its first bytes tell the format.
+    """Open a pipe; its first bytes determine the format.
 
-    With `live` events are read as soon as they are there, line by line.
+    With `live`, events are read as soon as they arrive, line by line.
     """
     options = options or TextOptions()
     head = raw.read(_LONGEST_MAGIC)
@@ -219,7 +219,7 @@ def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool 
 
 
 class _Rest(BytesIO):
-    """Gives some bytes back that were read already, then the rest of a stream."""
+    """A stream with bytes put back in front that were read already."""
 
     def __init__(self, head: bytes, rest: IO[bytes], live: bool) -> None:
         super().__init__()
@@ -228,21 +228,20 @@ class _Rest(BytesIO):
         self._live = live
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read what was read before, then on; live, what is there need not wait for the rest."""
+        """Read the bytes put back, then the stream; if live, return what has arrived."""
         if size is None or size < 0:
             size = sys.maxsize
-        pieces, self._head = [self._head[:size]], self._head[size:]
-        left = size - len(pieces[0])
-        # Piece by piece, for Python heeds signals between calls, and not while one of them waits
-        # for a block to be full.
-        while left and not (self._live and pieces[-1]):
-            piece = self._more.read(min(left, _PIECE))
-            if not piece:
+        parts, self._head = [self._head[:size]], self._head[size:]
+        left = size - len(parts[0])
+        # In small reads, because Python handles signals between calls, not during one.
+        while left and not (self._live and parts[-1]):
+            part = self._more.read(min(left, _READ_BYTES))
+            if not part:
                 break
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
 
     def seekable(self) -> bool:
-        """Say that there is no way back."""
+        """Return False: a pipe cannot seek."""
         return False

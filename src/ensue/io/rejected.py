@@ -1,4 +1,4 @@
-"""Events that could not be read or could not take part, kept with the reason."""
+"""Rejected events: those that could not be read or used, with the reason."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An event that could not take part, and why."""
+    """An event that could not be read or used, and why."""
 
     event: Any
-    """Its attributes; of a line that cannot be read, its text."""
+    """Its attributes, or the text of a line that cannot be read."""
     reason: str
     file: str | None = None
-    """The file that it comes from."""
+    """The file that it was read from."""
     line: int | None = None
     """The line of the file on which it starts, counted from 1."""
     row: int | None = None
-    """Which of the events of one push it is, counted from 0, where it could be read."""
+    """Its index among the events of one push, if it could be read."""
 
 
 Reject = Callable[[Rejected], None]
-"""Takes what could not be read, so that reading goes on after it."""
+"""Receives a rejected event; reading continues after it."""

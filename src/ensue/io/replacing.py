@@ -1,4 +1,4 @@
-"""Write files beside their place and rename them when they are whole."""
+"""Atomic replacement of files: write beside the target, rename when complete."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from secrets import token_hex
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a new empty file to write to, which takes the place of `path` at the end.
+    """Yield a new empty file to write to, which replaces `path` at the end.
 
     The file is in the same folder, and its name starts with a dot, so that no folder or pattern of
-    events has it; it ends as `path` does, for the suffix tells the format. When the block is left
-    by an exception, the new file is removed and `path` is what it was before. A symbolic link stays
-    one. What is no regular file, as a pipe or /dev/stdout, is written to directly.
+    events includes it; it has the suffix of `path`, which determines the format. If the block
+    raises, the new file is removed and `path` is unchanged. A symbolic link stays one. What is not
+    a regular file, such as a pipe or /dev/stdout, is written to directly.
     """
     target = Path(os.path.realpath(path))
     before = _status(target)
@@ -26,7 +26,7 @@ def replacing(path: Path) -> Iterator[Path]:
         return
     name, suffix = target.stem, target.suffix
     new = target.with_name(f".{name}.{token_hex(4)}{suffix}")
-    # The file is there, and can be written, before the work begins.
+    # Fail before any work is done if the file cannot be written.
     os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         if before is not None:
@@ -47,7 +47,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _sync(path: Path) -> None:
-    """Make sure that the content is on the disk before the name is."""
+    """Flush the content to disk before the rename."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,4 +1,4 @@
-"""Tables and frames in memory: pyarrow, pandas, polars, and whatever speaks Arrow's interface."""
+"""Tables in memory: pyarrow, pandas, polars, and others with Arrow's C stream interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_table(events: Any, of_stream: str) -> FixedColumns | None:
 def of_one_schema(
     batches: Iterable[object], schema: pa.Schema, where: str
 ) -> Iterator[pa.RecordBatch]:
-    """Hand on the batches as long as they look like the first."""
+    """Yield batches, checking that all have the schema of the first."""
     for number, batch in enumerate(batches):
         if not isinstance(batch, pa.RecordBatch):
             name = type(batch).__name__
@@ -51,7 +51,7 @@ def of_one_schema(
 
 
 def _frame_library(events: object) -> str | None:
-    """Tell whose data frame this is, importing nothing."""
+    """Return the library of a data frame, without importing it."""
     for each in type(events).__mro__:
         library = each.__module__.partition(".")[0]
         if library in ("pandas", "polars") and each.__name__ in ("DataFrame", "LazyFrame"):
@@ -60,7 +60,7 @@ def _frame_library(events: object) -> str | None:
 
 
 def _mixes_zones(frame: Any) -> bool:
-    """Tell whether some column has times with and without a zone, which Arrow takes for UTC."""
+    """Return whether a column mixes times with and without a zone, which Arrow reads as UTC."""
     from pandas.api.types import infer_dtype
 
     for at in range(len(frame.columns)):
@@ -89,7 +89,7 @@ def _from_pandas(frame: Any, of_stream: str) -> pa.Table:
 
 
 def _from_polars(frame: Any) -> pa.Table:
-    # Not __arrow_c_stream__: it gives string views, which few Arrow functions take.
+    # Not __arrow_c_stream__, which gives string views: few Arrow functions support them.
     collected = frame.collect() if hasattr(frame, "collect") else frame
     table: pa.Table = collected.to_arrow()
     return table

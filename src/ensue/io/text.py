@@ -1,8 +1,7 @@
-"""Texts of one record after the other, read in blocks of whole records.
+"""Text files read in blocks of complete records.
 
-A block ends where a record ends, so that it can be parsed by itself, and reading can go on from
-there at another time. A text that is followed is never over: what is not whole yet waits for the
-rest.
+A block ends where a record ends, so that it can be parsed by itself and reading can continue there
+later. A followed file has no end: an incomplete record waits for its rest.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from ensue.errors import EventError
 from ensue.io.files import UNREADABLE, open_binary, reason
 from ensue.io.follow import Follower, Origin
 
-_PIECE = 1 << 20
+_SKIP_BYTES = 1 << 20
 
 
 class Block(NamedTuple):
-    """Some whole records, and where they stand."""
+    """Complete records, and their offset."""
 
     data: bytes
     start: int
-    """How many bytes of the text come before, unpacked."""
+    """The offset in the decompressed text."""
     whole: bool = True
-    """False: the text ended before the last record did."""
+    """False if the text ended inside the last record."""
     fresh: bool = False
-    """Whether it is the first of another file, which has taken the place of the one before."""
+    """Whether it is the first of a file that replaced another."""
     origin: Origin | None = None
-    """Which file it is from, where the text is followed."""
+    """The file that it is from, if the text is followed."""
 
     @property
     def end(self) -> int:
@@ -51,11 +50,11 @@ class Text:
     ) -> None:
         self.name = name
         self.path = path
-        """The file, where errors look for the line; None: it cannot be read again."""
+        """The file, read again to find the line of an error; None: it cannot be read again."""
         self.delimiter = ","
-        """What separates values, in CSV."""
+        """The delimiter of CSV."""
         self.nulls: tuple[str, ...] = ()
-        """Which values mean NULL, besides empty ones."""
+        """The values that mean NULL, besides empty ones."""
         self._open = open
         self._follower = follower
 
@@ -65,7 +64,7 @@ class Text:
         return cls(str(path), partial(open_binary, path), path, follower)
 
     def called(self, name: str) -> Text:
-        """Return a text that is only called something, for errors about what was read of it."""
+        """Return an empty text of another name, for errors about parts of this one."""
         text = Text(name, BytesIO)
         text.delimiter, text.nulls = self.delimiter, self.nulls
         return text
@@ -79,8 +78,8 @@ class Text:
     ) -> Iterator[Block]:
         """Read blocks of about this size, the last one up to the end of the text.
 
-        `boundary` returns where the last whole record of some bytes ends, 0 where there is none.
-        Reading starts at an offset; of a file that is followed, in the one of this origin.
+        `boundary` returns the end of the last complete record, 0 if there is none. Reading starts
+        at an offset; if the text is followed, in the file of this origin.
         """
         try:
             if self._follower is not None:
@@ -89,8 +88,8 @@ class Text:
             with self._open() as stream:
                 self._skip(stream, start)
                 rest = b""
-                # Blocks are counted from where they start, so that reading which goes on from one
-                # of them finds the same blocks again.
+                # Block sizes count from the start of a block, so that reading from a position
+                # yields the same blocks again.
                 while data := stream.read(size - len(rest) % size):
                     rest += data
                     end = boundary(rest)
@@ -112,7 +111,7 @@ class Text:
         start: int,
         origin: Origin | None,
     ) -> Iterator[Block]:
-        """Read blocks of a file that grows; what is not whole yet waits for the rest."""
+        """Read blocks of a growing file; an incomplete record waits for its rest."""
         rest, fresh = b"", False
         for part in follower.parts(size, start, origin):
             if part.fresh:
@@ -131,14 +130,14 @@ class Text:
             stream.seek(count)
             return
         while count > 0:
-            data = stream.read(min(count, _PIECE))
+            data = stream.read(min(count, _SKIP_BYTES))
             if not data:
                 raise EventError(f"{self.name}: the text is shorter than it was")
             count -= len(data)
 
 
 def end_of_lines(data: bytes) -> int:
-    """Return where the last whole line ends."""
+    """Return the end of the last complete line."""
     return data.rfind(b"\n") + 1
 
 
@@ -148,6 +147,6 @@ def as_text(line: bytes) -> str:
 
 
 def origin_from(position: Mapping[str, Any]) -> Origin | None:
-    """Return which followed file a position is in, if it is in one."""
+    """Return the followed file of a position, if any."""
     found = position.get("origin")
     return None if found is None else Origin(*found)

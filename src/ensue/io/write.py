@@ -1,4 +1,4 @@
-"""Write batches of events to a file, as they come."""
+"""Writers of events: CSV, JSON lines, Parquet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_events(
 
     The columns are those of the first batch, unless a schema is given, which also serves when
     there is no batch at all. JSON lines takes batches that bring new columns; the others do not.
-    The file takes its place when it is whole: an error leaves what was there before.
+    The file is replaced when the new one is complete: an error leaves the old one.
     """
     target = Path(path)
     opener = _opener(target)
@@ -110,7 +110,7 @@ def _json_file(path: Path, _: pa.Schema, name: Path) -> Iterator[_Write]:
 
 def _write_json(sink: IO[bytes], path: Path, batch: pa.RecordBatch) -> None:
     """Write one object a line; NULL and NaN are null, times and decimals text."""
-    columns = [_easy_to_read(column) for column in batch.columns]
+    columns = [_decoded(column) for column in batch.columns]
     for row in pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist():
         try:
             line = _encode(row)
@@ -119,14 +119,14 @@ def _write_json(sink: IO[bytes], path: Path, batch: pa.RecordBatch) -> None:
         sink.write(f"{line}\n".encode())
 
 
-def _easy_to_read(column: pa.Array[Any]) -> pa.Array[Any]:
-    """Decode dictionaries, which is slow in Python, and times, which lose nanoseconds there."""
+def _decoded(column: pa.Array[Any]) -> pa.Array[Any]:
+    """Decode dictionaries and times in Arrow: faster, and exact to the nanosecond."""
     text: pa.Array[Any] = as_text(column)
     return text
 
 
 def _json_value(value: Any, path: Path, column: str) -> Any:
-    """Replace what JSON has no word for."""
+    """Convert values that JSON does not have."""
     if isinstance(value, dict):
         return {key: _json_value(item, path, column or key) for key, item in value.items()}
     if isinstance(value, list):

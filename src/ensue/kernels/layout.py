@@ -23,6 +23,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from ensue.automata import registers
+
 Array = np.ndarray
 
 Int8 = Annotated[np.ndarray, np.int8]
@@ -61,11 +63,8 @@ CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTIT
 MOST_BYTES = 4 << 30
 """The budget of the state of one query, unless it is told otherwise."""
 
-EMPTY = -(2**63)
-"""The content of a register that nothing was put into; it satisfies every condition."""
-
-NULL = EMPTY + 1
-"""A value that is not there, and a register that satisfies no condition any more."""
+EMPTY, NULL = registers.EMPTY, registers.NULL
+"""Contents of a register that nothing was put into, and of one that satisfies no condition."""
 
 LARGEST = 2**63 - 1
 """The largest content of a register."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ensue.automata.determine import START, Determined
-from ensue.automata.explore import Prospects, prospects
-from ensue.automata.registers import Plan
+from ensue.automata.explore import Lookahead, look_ahead
+from ensue.automata.registers import RegisterPlan
 from ensue.kernels.layout import (
     AT_LEAST,
     AT_MOST,
@@ -74,7 +74,7 @@ class Table:
     _access: list[int] = field(default_factory=list)
     _indexed: set[tuple[int, int]] = field(default_factory=set)
     _filled: frozenset[int] = field(init=False)
-    _prospects: Prospects | None = field(init=False)
+    _lookahead: Lookahead | None = field(init=False)
     _arrays: Tables | None = None
 
     def __post_init__(self) -> None:
@@ -82,16 +82,16 @@ class Table:
         self.registers = list(range(plan.registers))
         self._filled = frozenset(self.registers)
         self.columns = frozenset(range(len(plan.columns)))
-        self._prospects = prospects(self.determined.compiled, self.determined)
-        if self._prospects is not None:
-            self.determined.hopeless = self._prospects.hopeless
+        self._lookahead = look_ahead(self.determined.compiled, self.determined)
+        if self._lookahead is not None:
+            self.determined.dead = self._lookahead.dead
             if plan.registers:
-                self._leave_out(plan, self._prospects)
+                self._leave_out(plan, self._lookahead)
         signs = plan.compared()
         self.indexes = [number for number, each in enumerate(self.registers) if each in signs]
         self.ordered = [signs[self.registers[number]] != "=" for number in self.indexes]
 
-    def _leave_out(self, plan: Plan, ahead: Prospects) -> None:
+    def _leave_out(self, plan: RegisterPlan, ahead: Lookahead) -> None:
         """Leave out registers that are always empty, and columns that nobody looks at."""
         acts = [plan.actions(label, future) for label, future in ahead.steps]
         filled = {
@@ -217,5 +217,5 @@ class Table:
         """Return the bits of labels that may come after a state; None: nobody knows."""
         if state == NIL:
             return 0
-        ahead = self._prospects
+        ahead = self._lookahead
         return None if ahead is None or state >= len(ahead.bits) else ahead.bits[state]

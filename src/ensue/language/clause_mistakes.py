@@ -1,11 +1,11 @@
-"""Mistakes people make around clauses: what a query begins with, their names, order and ends."""
+"""Diagnostics of common mistakes in clauses: their names, order and ends."""
 
 from __future__ import annotations
 
 import difflib
 
 from ensue.errors import Diagnostic, Fix, Span
-from ensue.language.stumble import CLAUSES, Stumble, found
+from ensue.language.parse_failure import CLAUSES, ParseFailure, found
 from ensue.language.tokens import END, RESERVED, Token, quoted
 
 _FOREIGN_CLAUSES = {
@@ -22,7 +22,7 @@ _FOREIGN_CLAUSES = {
 
 
 def clause_like(token: Token, expected: frozenset[str]) -> Diagnostic | None:
-    """Recognise a misspelt clause, or one of another language."""
+    """Diagnose a misspelt clause, or one of another language."""
     upper = token.text.upper()
     if upper in _FOREIGN_CLAUSES:
         return Diagnostic(
@@ -44,19 +44,19 @@ def clause_like(token: Token, expected: frozenset[str]) -> Diagnostic | None:
     return None
 
 
-def empty(stumble: Stumble) -> Diagnostic | None:
-    """Look for a text without a word of a query."""
-    if stumble.at or stumble.token.kind != END:
+def empty(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose a text without a word of a query."""
+    if failure.at or failure.token.kind != END:
         return None
     return Diagnostic(
-        "E116", stumble.token.span, "there is no query", "write SELECT * FROM Stream WHERE pattern"
+        "E116", failure.token.span, "there is no query", "write SELECT * FROM Stream WHERE pattern"
     )
 
 
-def misspelt_start(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELCT *`: a first word that is neither SELECT nor CREATE."""
-    first = stumble.tokens[0]
-    if first.kind != "NAME" or stumble.at > 4 or first.text.upper() == "CREATE":
+def misspelt_start(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELCT *`: a first word that is neither SELECT nor CREATE."""
+    first = failure.tokens[0]
+    if first.kind != "NAME" or failure.at > 4 or first.text.upper() == "CREATE":
         return None
     near = difflib.get_close_matches(first.text.upper(), ["SELECT", "CREATE"], n=1, cutoff=0.6)
     if near:
@@ -75,12 +75,12 @@ def misspelt_start(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def clause_order(stumble: Stumble) -> Diagnostic | None:
-    """Look for a clause that comes twice, or after one that it belongs before."""
-    token = stumble.token
-    if token.kind not in CLAUSES or "$END" not in stumble.expected:
+def clause_order(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose a clause that comes twice, or after one that it belongs before."""
+    token = failure.token
+    if token.kind not in CLAUSES or "$END" not in failure.expected:
         return None
-    earlier = [each.kind for each in stumble.tokens[: stumble.at] if each.kind in CLAUSES]
+    earlier = [each.kind for each in failure.tokens[: failure.at] if each.kind in CLAUSES]
     if token.kind in earlier:
         return Diagnostic("E125", token.span, f"{token.kind} stands twice", "keep one of them")
     return Diagnostic(
@@ -91,10 +91,10 @@ def clause_order(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def window_without_unit(stumble: Stumble) -> Diagnostic | None:
-    """Look for `WITHIN 10`."""
-    number = stumble.before()
-    word = stumble.before(2)
+def window_without_unit(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `WITHIN 10`."""
+    number = failure.before()
+    word = failure.before(2)
     if number is None or word is None or number.kind not in ("INTEGER", "DECIMAL"):
         return None
     if word.kind not in ("WITHIN", "EVERY"):
@@ -110,24 +110,24 @@ def window_without_unit(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def window_without_number(stumble: Stumble) -> Diagnostic | None:
-    """Look for `WITHIN MINUTES`."""
-    word = stumble.before()
+def window_without_number(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `WITHIN MINUTES`."""
+    word = failure.before()
     if word is None or word.kind not in ("WITHIN", "EVERY", "LIMIT"):
         return None
     example = {"WITHIN": "WITHIN 10 MINUTES", "EVERY": "EVERY 1 MINUTE", "LIMIT": "LIMIT 10"}
     return Diagnostic(
         "E129",
-        stumble.token.span,
-        f"{found(stumble)}, but {word.kind} needs a number",
+        failure.token.span,
+        f"{found(failure)}, but {word.kind} needs a number",
         f"write {example[word.kind]}",
     )
 
 
-def partition_without_brackets(stumble: Stumble) -> Diagnostic | None:
-    """Look for `PARTITION BY account`."""
-    token, by = stumble.token, stumble.before()
-    if by is None or by.kind != "BY" or stumble.expected != {"["}:
+def partition_without_brackets(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `PARTITION BY account`."""
+    token, by = failure.token, failure.before()
+    if by is None or by.kind != "BY" or failure.expected != {"["}:
         return None
     fix = Fix(token.span, f"[{token.text}]") if token.kind == "NAME" else None
     return Diagnostic(
@@ -135,36 +135,36 @@ def partition_without_brackets(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def missing_by(stumble: Stumble) -> Diagnostic | None:
-    """Look for `PARTITION [account]` and `CONSUME ANY`."""
-    word = stumble.before()
-    if word is None or stumble.expected != {"BY"}:
+def missing_by(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `PARTITION [account]` and `CONSUME ANY`."""
+    word = failure.before()
+    if word is None or failure.expected != {"BY"}:
         return None
     return Diagnostic(
         "E131",
-        stumble.token.span,
-        f"{found(stumble)}, expected BY after {word.kind}",
+        failure.token.span,
+        f"{found(failure)}, expected BY after {word.kind}",
         f"write {word.kind} BY",
         Fix(word.span, f"{word.kind} BY"),
     )
 
 
-def consume_what(stumble: Stumble) -> Diagnostic | None:
-    """Look for `CONSUME BY ALL`."""
-    if stumble.expected != {"ANY", "PARTITION", "NONE"}:
+def consume_what(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `CONSUME BY ALL`."""
+    if failure.expected != {"ANY", "PARTITION", "NONE"}:
         return None
     return Diagnostic(
         "E132",
-        stumble.token.span,
-        f"{found(stumble)} after CONSUME BY",
+        failure.token.span,
+        f"{found(failure)} after CONSUME BY",
         "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE",
     )
 
 
-def attribute_in_select(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELECT a.price`."""
-    token, name, attribute = stumble.token, stumble.before(), stumble.after()
-    if token.kind != "." or "FROM" not in stumble.expected:
+def attribute_in_select(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELECT a.price`."""
+    token, name, attribute = failure.token, failure.before(), failure.after()
+    if token.kind != "." or "FROM" not in failure.expected:
         return None
     if name is None or attribute is None or attribute.kind != "NAME":
         return None
@@ -179,9 +179,9 @@ def attribute_in_select(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def select_nothing(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELECT FROM Stocks`."""
-    token, word = stumble.token, stumble.before()
+def select_nothing(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELECT FROM Stocks`."""
+    token, word = failure.token, failure.before()
     if token.kind != "FROM" or word is None or word.kind not in ("SELECT", ","):
         return None
     return Diagnostic(
@@ -193,31 +193,31 @@ def select_nothing(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def missing_from_or_where(stumble: Stumble) -> Diagnostic | None:
-    """Look for a query without FROM or WHERE."""
+def missing_from_or_where(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose a query without FROM or WHERE."""
     for word, hint in (
         ("FROM", "name the stream: SELECT * FROM Stream WHERE …"),
         ("WHERE", "the pattern follows WHERE: SELECT * FROM Stream WHERE A ; B"),
     ):
-        if word not in stumble.expected or stumble.token.kind == word:
+        if word not in failure.expected or failure.token.kind == word:
             continue
-        if stumble.token.kind == "NAME":
-            near = clause_like(stumble.token, frozenset({word}))
+        if failure.token.kind == "NAME":
+            near = clause_like(failure.token, frozenset({word}))
             if near is not None:
                 return near
-        if stumble.token.kind in (END, "WHERE", "WITHIN", "PARTITION", "FILTER"):
-            return Diagnostic("E133", stumble.token.span, f"{word} is missing", hint)
+        if failure.token.kind in (END, "WHERE", "WITHIN", "PARTITION", "FILTER"):
+            return Diagnostic("E133", failure.token.span, f"{word} is missing", hint)
     return None
 
 
-def reserved_as_name(stumble: Stumble) -> Diagnostic | None:
-    """Look for `BUY AS all`: a word of the language where a name belongs."""
-    token, word = stumble.token, stumble.before()
-    if token.kind not in RESERVED or "NAME" not in stumble.expected or word is None:
+def reserved_as_name(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `BUY AS all`: a word of the language where a name belongs."""
+    token, word = failure.token, failure.before()
+    if token.kind not in RESERVED or "NAME" not in failure.expected or word is None:
         return None
-    after = stumble.after()
+    after = failure.after()
     named = word.kind == "AS" or (
-        (stumble.wants_pattern or stumble.wants_value or word.kind == "FROM")
+        (failure.wants_pattern or failure.wants_value or word.kind == "FROM")
         and after is not None
         and after.kind in (";", ":", ")", "]", "=", "<", ">", "!=", "<=", ">=", ".", "WHERE", END)
     )
@@ -234,22 +234,22 @@ def reserved_as_name(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def misspelt_keyword(stumble: Stumble) -> Diagnostic | None:
-    """Look for `WITHN`, and for clauses of other languages."""
-    token = stumble.token
-    if token.kind != "NAME" or "NAME" in stumble.expected:
+def misspelt_keyword(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `WITHN`, and for clauses of other languages."""
+    token = failure.token
+    if token.kind != "NAME" or "NAME" in failure.expected:
         return None
-    return clause_like(token, stumble.expected)
+    return clause_like(token, failure.expected)
 
 
-def after_query(stumble: Stumble) -> Diagnostic | None:
-    """Look for a second query in the same text."""
-    second = stumble.token.kind == ";" and END in stumble.expected
-    if stumble.expected != {END} and not second:
+def after_query(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose a second query in the same text."""
+    second = failure.token.kind == ";" and END in failure.expected
+    if failure.expected != {END} and not second:
         return None
     return Diagnostic(
         "E148",
-        stumble.token.span,
-        f"{found(stumble)} after the end of the query",
+        failure.token.span,
+        f"{found(failure)} after the end of the query",
         "one text holds one query",
     )

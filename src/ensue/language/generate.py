@@ -1,8 +1,8 @@
 """Turn grammar.lark into the parser's tables: `python -m ensue.language.generate`.
 
-Lark works out the LALR(1) automaton; what the parser needs of it is written to tables.json, with
-states numbered in the order of a breadth-first walk so that the file only changes when the
-grammar does. Lark itself is not needed to parse a query.
+Lark computes the LALR(1) automaton; the parser's part of it is written to tables.json, with states
+numbered in the order of a breadth-first walk so that the file only changes when the grammar does.
+Lark is a development dependency: parsing a query does not need it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def generate() -> str:
         def __init__(self, _: object) -> None: ...
 
         def lex(self, *_: object) -> Any:
-            raise AssertionError("only the tables are wanted")
+            raise AssertionError("Lark builds tables here and never parses")
 
     lark = Lark(GRAMMAR.read_text(), parser="lalr", lexer=NoLexer, strict=True, start="start")
     literals = {each.name: each.pattern.value.replace("\\", "") for each in lark.terminals}

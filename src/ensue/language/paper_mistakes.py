@@ -1,11 +1,11 @@
-"""The notation of the papers, pasted as printed: what CEQL writes for it."""
+"""Diagnostics of the papers' notation, with the CEQL for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ensue.errors import Diagnostic, Fix, Span
-from ensue.language.stumble import Stumble
+from ensue.language.parse_failure import ParseFailure
 from ensue.language.tokens import Token, quoted
 
 _OPENERS = ("(", "[", "{", ":{")
@@ -13,26 +13,26 @@ _CLOSERS = (")", "]", "}")
 _REPETITIONS = ("+", "*", "?", ":+", ":*")
 
 
-def in_for_as(stumble: Stumble) -> Diagnostic | None:
-    """Look for `T IN X`, the papers' `T AS X`."""
-    token, name = stumble.token, stumble.after()
-    if token.kind != "IN" or not stumble.after_pattern or name is None or name.kind != "NAME":
+def in_for_as(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `T IN X`, the papers' `T AS X`."""
+    token, name = failure.token, failure.after()
+    if token.kind != "IN" or not failure.after_pattern or name is None or name.kind != "NAME":
         return None
     message = "an event is named by AS, not by IN"
     return Diagnostic("E149", token.span, message, f"write AS {name.text}", Fix(token.span, "AS"))
 
 
-def part_by(stumble: Stumble) -> Diagnostic | None:
-    """Look for `φ PART-BY (x.a, y.b)`, also with brackets, and for `PARTITION-BY`."""
-    at = stumble.at - (stumble.token.kind == "-")
-    words = stumble.tokens[at : at + 3]
+def part_by(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `φ PART-BY (x.a, y.b)`, also with brackets, and for `PARTITION-BY`."""
+    at = failure.at - (failure.token.kind == "-")
+    words = failure.tokens[at : at + 3]
     if [word.text.upper() for word in words[1:]] != ["-", "BY"]:
         return None
     if words[0].text.upper() not in ("PART", "PARTITION"):
         return None
     begin, text = words[0].span.start, "".join(word.text for word in words)
     end, written = words[-1].span.end, "PARTITION BY"
-    keys = _bracketed(stumble.tokens, at + 3)
+    keys = _bracketed(failure.tokens, at + 3)
     if keys:
         end = keys[-1].span.end
         written = f"PARTITION BY [{_text(keys[1:-1])}]"
@@ -42,11 +42,11 @@ def part_by(stumble: Stumble) -> Diagnostic | None:
     return Diagnostic("E150", span, message, hint, Fix(span, written))
 
 
-def hyphen_in_name(stumble: Stumble) -> Diagnostic | None:
-    """Look for `[x.tweet-id]`: a name with a hyphen where nothing can be subtracted."""
-    if stumble.token.kind != "-":
+def hyphen_in_name(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `[x.tweet-id]`: a name with a hyphen where nothing can be subtracted."""
+    if failure.token.kind != "-":
         return None
-    parts = _hyphenated(stumble.tokens, stumble.at)
+    parts = _hyphenated(failure.tokens, failure.at)
     if len(parts) < 3:
         return None
     name = "".join(str(part.value) for part in parts)
@@ -60,24 +60,24 @@ def hyphen_in_name(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def plain_key_of_a_pattern(stumble: Stumble) -> Diagnostic | None:
-    """Look for `((R+) PARTITION BY [user_id]) AS Y`: attributes without a variable."""
-    if stumble.token.kind not in (",", "]") or stumble.expected != {"."}:
+def plain_key_of_a_pattern(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `((R+) PARTITION BY [user_id]) AS Y`: attributes without a variable."""
+    if failure.token.kind not in (",", "]") or failure.expected != {"."}:
         return None
-    begin = stumble.at
-    while stumble.tokens[begin].kind != "[":
+    begin = failure.at
+    while failure.tokens[begin].kind != "[":
         begin -= 1
-    keys = _bracketed(stumble.tokens, begin)
-    if begin < 2 or stumble.tokens[begin - 2].kind != "PARTITION":
+    keys = _bracketed(failure.tokens, begin)
+    if begin < 2 or failure.tokens[begin - 2].kind != "PARTITION":
         return None
     names = [key for key in keys[1:-1] if key.kind != ","]
     if any(name.kind != "NAME" for name in names):
         return None
-    variable = _fresh_name(stumble.tokens)
+    variable = _fresh_name(failure.tokens)
     written = " ".join(f"PARTITION BY [{variable}.{name.text}]" for name in names)
     fix = None
-    if _is_closed(stumble.tokens, begin - 3):
-        last = stumble.tokens[begin - 3].span.end
+    if _is_closed(failure.tokens, begin - 3):
+        last = failure.tokens[begin - 3].span.end
         fix = Fix(Span(last, keys[-1].span.end), f" AS {variable} {written}")
     return Diagnostic(
         "E152",
@@ -101,7 +101,7 @@ def _hyphenated(tokens: Sequence[Token], at: int) -> list[Token]:
 
 
 def _joins(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a token and the next are a word and a hyphen with nothing between."""
+    """Return whether a token and the next are a word and a hyphen without a blank."""
     one, other = tokens[at], tokens[at + 1]
     signs = (one.kind == "-") + (other.kind == "-")
     words = one.text[-1:].isalnum() or other.text[:1].isalnum()
@@ -121,7 +121,7 @@ def _bracketed(tokens: Sequence[Token], at: int) -> list[Token]:
 
 
 def _is_closed(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether the pattern that ends here is one group or event, perhaps repeated."""
+    """Return whether the pattern that ends here is one group or event, perhaps repeated."""
     while at > 0 and tokens[at].kind in _REPETITIONS:
         at -= 1
     if tokens[at].kind in ("NAME", "ANY"):
@@ -143,5 +143,5 @@ def _fresh_name(tokens: Sequence[Token]) -> str:
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    """Write a list of attributes down again."""
+    """Return a list of attributes as text."""
     return "".join(", " if token.kind == "," else token.text for token in tokens)

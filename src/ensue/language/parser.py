@@ -12,17 +12,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ensue.errors import (
-    CeqlError,
-    CeqlSemanticError,
-    CeqlSyntaxError,
-    Diagnostic,
-    Source,
-    Span,
-)
+from ensue.errors import CeqlError, CeqlSemanticError, CeqlSyntaxError, Diagnostic, Source, Span
 from ensue.language import tree
 from ensue.language.builder import Builder
-from ensue.language.complaints import complain
+from ensue.language.syntax_errors import diagnose
 from ensue.language.tokens import DEEPEST, Token, tokenize, too_deep
 
 MOST_NODES = 20_000
@@ -77,7 +70,7 @@ class _Driver:
             token = self.tokens[at]
             step = table.states[self.states[-1]].get(token.kind)
             if step is None:
-                raise self._complaint(at)
+                raise self._error(at)
             if step < 0:
                 self._reduce(*table.rules[-1 - step])
                 if self.states[-1] == table.end:
@@ -112,15 +105,18 @@ class _Driver:
             states.pop()
         states.append(tables().states[states[-1]][origin])
 
-    def _complaint(self, at: int) -> CeqlError:
+    def _error(self, at: int) -> CeqlError:
         expected = frozenset(
             kind for kind in tables().states[self.states[-1]] if self._accepts(kind)
         )
         inside = [value for value in self.values if isinstance(value, Token)]
-        return CeqlSyntaxError(complain(self.tokens, at, expected, inside), self.source)
+        return CeqlSyntaxError(diagnose(self.tokens, at, expected, inside), self.source)
 
     def _accepts(self, kind: str) -> bool:
-        """Tell whether a token of this kind could really come next (LALR tables exaggerate)."""
+        """Return whether a token of this kind can come next.
+
+        An LALR table may reduce before it finds that a token is wrong, so this simulates it.
+        """
         if not (kind.isupper() or not kind.isidentifier()):
             return False
         table = tables()
@@ -146,7 +142,7 @@ _FLAT = frozenset(
 
 
 def too_large(span: Span) -> Diagnostic:
-    """Say that a query is beyond the limit on nodes."""
+    """Return the diagnostic of a query with too many nodes."""
     return Diagnostic(
         "E401",
         span,

@@ -1,22 +1,22 @@
-"""Mistakes people make inside patterns and conditions."""
+"""Diagnostics of common mistakes in patterns and conditions."""
 
 from __future__ import annotations
 
 from ensue.errors import Diagnostic, Fix, Span
 from ensue.language.clause_mistakes import clause_like
-from ensue.language.stumble import Stumble, expected_words, found
+from ensue.language.parse_failure import ParseFailure, expected_words, found
 from ensue.language.tokens import END
 
 
-def repeated_name(stumble: Stumble) -> Diagnostic | None:
-    """Look for `A AS x+`."""
-    token, name, word = stumble.token, stumble.before(), stumble.before(2)
+def repeated_name(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `A AS x+`."""
+    token, name, word = failure.token, failure.before(), failure.before(2)
     if token.kind not in ("+", "*", "?", "{", ":+", ":*", ":{"):
         return None
     if name is None or word is None or name.kind != "NAME" or word.kind != "AS":
         return None
     sign = token.text if token.kind not in ("{", ":{") else token.text + "…}"
-    first = stumble.before(3)
+    first = failure.before(3)
     fix = None
     if first is not None and first.kind in ("NAME", "ANY") and "{" not in sign:
         span = Span(first.span.start, token.span.end)
@@ -36,14 +36,14 @@ _SIGNS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
 _WORDS = ("IN", "BETWEEN", "LIKE", "RLIKE", "IS")
 
 
-def comparison_as_pattern(stumble: Stumble) -> Diagnostic | None:
-    """Look for `WHERE price > 10`, `WHERE price IN (…)` and `WHERE x.price > 10`."""
-    at, tokens = stumble.at, stumble.tokens
-    # After a name and '>' the parser wants an event: a stream and its event are written so, too.
-    after_sign = stumble.expected == {"NAME"} and tokens[at - 1].kind == ">"
+def comparison_as_pattern(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `WHERE price > 10`, `WHERE price IN (…)` and `WHERE x.price > 10`."""
+    at, tokens = failure.at, failure.tokens
+    # After a name and '>' the parser expects an event, since S>R is an event of a stream.
+    after_sign = failure.expected == {"NAME"} and tokens[at - 1].kind == ">"
     sign = at - 1 if after_sign else at
     name, rest = tokens[sign - 1], tokens[sign + 1 :]
-    if not (after_sign or stumble.after_pattern) or name.kind != "NAME" or len(rest) < 2:
+    if not (after_sign or failure.after_pattern) or name.kind != "NAME" or len(rest) < 2:
         return None
     dotted = tokens[sign].kind == "." and rest[0].kind == "NAME"
     value = rest[0].kind in (*_CONSTANTS, "-")
@@ -76,12 +76,12 @@ def comparison_as_pattern(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def equals_for_as(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELL = a`."""
-    token = stumble.token
-    if token.kind not in ("=", "==") or not stumble.after_pattern:
+def equals_for_as(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELL = a`."""
+    token = failure.token
+    if token.kind not in ("=", "==") or not failure.after_pattern:
         return None
-    name = stumble.after()
+    name = failure.after()
     if name is not None and name.kind == "NAME":
         return Diagnostic(
             "E119",
@@ -93,10 +93,10 @@ def equals_for_as(stumble: Stumble) -> Diagnostic | None:
     return Diagnostic("E119", token.span, "an event is named by AS, not by '='")
 
 
-def brackets_without_filter(stumble: Stumble) -> Diagnostic | None:
-    """Look for `A[price > 10]` instead of `A FILTER A[price > 10]`."""
-    token, name = stumble.token, stumble.before()
-    if token.kind != "[" or not stumble.after_pattern or name is None:
+def brackets_without_filter(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `A[price > 10]` instead of `A FILTER A[price > 10]`."""
+    token, name = failure.token, failure.before()
+    if token.kind != "[" or not failure.after_pattern or name is None:
         return None
     if name.kind not in ("NAME", "ANY"):
         return Diagnostic(
@@ -105,10 +105,10 @@ def brackets_without_filter(stumble: Stumble) -> Diagnostic | None:
             "brackets after a pattern",
             "a condition follows FILTER: (A ; B AS x) FILTER x[price > 10]",
         )
-    end = next(each for each in stumble.tokens[stumble.at :] if each.kind == "]")
+    end = next(each for each in failure.tokens[failure.at :] if each.kind == "]")
     whole = Span(name.span.start, end.span.end)
     condition = " ".join(
-        each.text for each in stumble.tokens[stumble.at + 1 :] if each.span.start < end.span.start
+        each.text for each in failure.tokens[failure.at + 1 :] if each.span.start < end.span.start
     )
     return Diagnostic(
         "E120",
@@ -119,10 +119,10 @@ def brackets_without_filter(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def comma_in_pattern(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELL , BUY`."""
-    token = stumble.token
-    if token.kind != "," or not stumble.after_pattern:
+def comma_in_pattern(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELL , BUY`."""
+    token = failure.token
+    if token.kind != "," or not failure.after_pattern:
         return None
     return Diagnostic(
         "E121",
@@ -133,12 +133,12 @@ def comma_in_pattern(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def missing_as(stumble: Stumble) -> Diagnostic | None:
-    """Look for `SELL a`."""
-    token, name = stumble.token, stumble.before()
-    if token.kind != "NAME" or not stumble.after_pattern or name is None:
+def missing_as(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELL a`."""
+    token, name = failure.token, failure.before()
+    if token.kind != "NAME" or not failure.after_pattern or name is None:
         return None
-    clause = clause_like(token, stumble.expected)
+    clause = clause_like(token, failure.expected)
     if clause is not None:
         return clause
     if name.kind not in ("NAME", "ANY", ")", "+", "}", "*", "?", ":+"):
@@ -152,12 +152,12 @@ def missing_as(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def unless_after_filter(stumble: Stumble) -> Diagnostic | None:
-    """Look for `A FILTER A[x > 1] UNLESS B`."""
-    token = stumble.token
-    if token.kind not in ("UNLESS", ";", ":", "ALL", "AS") or "FILTER" not in stumble.expected:
+def unless_after_filter(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `A FILTER A[x > 1] UNLESS B`."""
+    token = failure.token
+    if token.kind not in ("UNLESS", ";", ":", "ALL", "AS") or "FILTER" not in failure.expected:
         return None
-    if stumble.after_pattern:
+    if failure.after_pattern:
         return None
     return Diagnostic(
         "E127",
@@ -167,10 +167,10 @@ def unless_after_filter(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def in_without_list(stumble: Stumble) -> Diagnostic | None:
-    """Look for `name IN 'MSFT'`."""
-    word, token = stumble.before(), stumble.token
-    if word is None or word.kind != "IN" or "(" not in stumble.expected:
+def in_without_list(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `name IN 'MSFT'`."""
+    word, token = failure.before(), failure.token
+    if word is None or word.kind != "IN" or "(" not in failure.expected:
         return None
     fix = None
     if token.kind in ("STRING", "INTEGER", "DECIMAL"):
@@ -178,113 +178,113 @@ def in_without_list(stumble: Stumble) -> Diagnostic | None:
     return Diagnostic(
         "E138",
         token.span,
-        f"{found(stumble)}, but IN needs a list",
+        f"{found(failure)}, but IN needs a list",
         "write IN ('x', 'y'), IN $list, IN RANGE (low, high), or an attribute that holds a list",
         fix,
     )
 
 
-def between_without_and(stumble: Stumble) -> Diagnostic | None:
-    """Look for `price BETWEEN 1, 2`."""
-    if stumble.token.kind not in (",", "]", ")", END) or "AND" not in stumble.expected:
+def between_without_and(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `price BETWEEN 1, 2`."""
+    if failure.token.kind not in (",", "]", ")", END) or "AND" not in failure.expected:
         return None
-    if not stumble.inside or not any(token.kind == "BETWEEN" for token in stumble.inside):
+    if not failure.inside or not any(token.kind == "BETWEEN" for token in failure.inside):
         return None
-    fix = Fix(stumble.token.span, " AND") if stumble.token.kind == "," else None
+    fix = Fix(failure.token.span, " AND") if failure.token.kind == "," else None
     return Diagnostic(
-        "E139", stumble.token.span, "BETWEEN needs two values", "write BETWEEN low AND high", fix
+        "E139", failure.token.span, "BETWEEN needs two values", "write BETWEEN low AND high", fix
     )
 
 
-def is_what(stumble: Stumble) -> Diagnostic | None:
-    """Look for `price IS 3`."""
-    word = stumble.before()
-    if word is None or word.kind not in ("IS", "NOT") or "NULL" not in stumble.expected:
+def is_what(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `price IS 3`."""
+    word = failure.before()
+    if word is None or word.kind not in ("IS", "NOT") or "NULL" not in failure.expected:
         return None
-    if stumble.wants_value:
+    if failure.wants_value:
         return None
     return Diagnostic(
         "E140",
-        stumble.token.span,
-        f"{found(stumble)} after IS",
+        failure.token.span,
+        f"{found(failure)} after IS",
         "only IS NULL and IS NOT NULL; else compare with = or !=",
     )
 
 
-def bad_bounds(stumble: Stumble) -> Diagnostic | None:
-    """Look for `BUY{2 3}` and the like."""
-    word = stumble.before()
-    opened = stumble.inside[-1] if stumble.inside else None
+def bad_bounds(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `BUY{2 3}` and the like."""
+    word = failure.before()
+    opened = failure.inside[-1] if failure.inside else None
     if opened is None or word is None:
         return None
     if word.kind not in ("{", ":{") and opened.kind not in ("{", ":{"):
         return None
-    if "INTEGER" not in stumble.expected and "}" not in stumble.expected:
+    if "INTEGER" not in failure.expected and "}" not in failure.expected:
         return None
-    if stumble.wants_value or "NAME" in stumble.expected:
+    if failure.wants_value or "NAME" in failure.expected:
         return None
-    number = stumble.after()
+    number = failure.after()
     fix = None
-    if word.kind in ("{", ":{") and stumble.token.kind == "," and number is not None:
-        fix = Fix(stumble.token.span, "0,") if number.kind == "INTEGER" else None
+    if word.kind in ("{", ":{") and failure.token.kind == "," and number is not None:
+        fix = Fix(failure.token.span, "0,") if number.kind == "INTEGER" else None
     return Diagnostic(
         "E141",
-        stumble.token.span,
-        f"{found(stumble)} inside a repetition",
+        failure.token.span,
+        f"{found(failure)} inside a repetition",
         "write {3}, {1,3} or {2,}",
         fix,
     )
 
 
-def chained_comparison(stumble: Stumble) -> Diagnostic | None:
-    """Look for `1 < price < 2`."""
+def chained_comparison(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `1 < price < 2`."""
     signs = ("<", "<=", ">", ">=", "=", "==", "!=", "<>")
-    if stumble.token.kind not in signs or stumble.after_pattern:
+    if failure.token.kind not in signs or failure.after_pattern:
         return None
-    if not any(token.kind in signs for token in stumble.inside):
+    if not any(token.kind in signs for token in failure.inside):
         return None
     return Diagnostic(
         "E137",
-        stumble.token.span,
+        failure.token.span,
         "a comparison has two sides",
         "write low < a AND a < high, or a BETWEEN low AND high (both ends in)",
     )
 
 
-def trailing_operator(stumble: Stumble) -> Diagnostic | None:
-    """Look for `A ; ; B`."""
-    word = stumble.before()
+def trailing_operator(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `A ; ; B`."""
+    word = failure.before()
     joiners = (";", ":", "OR", "AND", "ALL", "UNLESS")
-    if word is None or word.kind not in joiners or not stumble.wants_pattern:
+    if word is None or word.kind not in joiners or not failure.wants_pattern:
         return None
-    if stumble.token.kind in joiners:
+    if failure.token.kind in joiners:
         return Diagnostic(
             "E142",
-            stumble.token.span,
-            f"'{stumble.token.text}' right after '{word.text}'",
+            failure.token.span,
+            f"'{failure.token.text}' right after '{word.text}'",
             "a pattern stands between two operators",
-            Fix(stumble.token.span, ""),
+            Fix(failure.token.span, ""),
         )
     return None
 
 
-def empty_parentheses(stumble: Stumble) -> Diagnostic | None:
-    """Look for `()` and `[]`."""
-    word = stumble.before()
-    if stumble.token.kind not in (")", "]") or word is None or word.kind not in ("(", "["):
+def empty_parentheses(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `()` and `[]`."""
+    word = failure.before()
+    if failure.token.kind not in (")", "]") or word is None or word.kind not in ("(", "["):
         return None
     return Diagnostic(
         "E143",
-        Span(word.span.start, stumble.token.span.end),
-        f"there is nothing between '{word.text}' and '{stumble.token.text}'",
-        f"write {expected_words(stumble)}",
+        Span(word.span.start, failure.token.span.end),
+        f"there is nothing between '{word.text}' and '{failure.token.text}'",
+        f"write {expected_words(failure)}",
     )
 
 
-def not_without_parentheses(stumble: Stumble) -> Diagnostic | None:
-    """Look for `NOT BUY`."""
-    token, word = stumble.token, stumble.before()
-    if word is None or word.kind != "NOT" or stumble.expected != {"("}:
+def not_without_parentheses(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `NOT BUY`."""
+    token, word = failure.token, failure.before()
+    if word is None or word.kind != "NOT" or failure.expected != {"("}:
         return None
     fix = Fix(token.span, f"({token.text})") if token.kind in ("NAME", "ANY") else None
     return Diagnostic(
@@ -292,39 +292,39 @@ def not_without_parentheses(stumble: Stumble) -> Diagnostic | None:
     )
 
 
-def aggregate_equals(stumble: Stumble) -> Diagnostic | None:
-    """Look for `AGGREGATE Y[count(b) AS n]`."""
-    if stumble.expected != {"="} or not stumble.within("AGGREGATE"):
+def aggregate_equals(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `AGGREGATE Y[count(b) AS n]`."""
+    if failure.expected != {"="} or not failure.within("AGGREGATE"):
         return None
     return Diagnostic(
         "E146",
-        stumble.token.span,
-        f"{found(stumble)}, but AGGREGATE names each column",
+        failure.token.span,
+        f"{found(failure)}, but AGGREGATE names each column",
         "write AGGREGATE Y[total = sum(x.price)]",
     )
 
 
-def undotted_key(stumble: Stumble) -> Diagnostic | None:
-    """Look for `PARTITION BY [k, x.j]` and `[x.j, k]`."""
-    dotted = stumble.token.kind == "." and stumble.expected == {",", "]"}
-    plain = stumble.token.kind in (",", "]") and stumble.expected == {"."}
-    if (dotted or plain) and stumble.within("BY"):
+def undotted_key(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `PARTITION BY [k, x.j]` and `[x.j, k]`."""
+    dotted = failure.token.kind == "." and failure.expected == {",", "]"}
+    plain = failure.token.kind in (",", "]") and failure.expected == {"."}
+    if (dotted or plain) and failure.within("BY"):
         return Diagnostic(
             "E147",
-            stumble.token.span,
+            failure.token.span,
             "dotted and plain attributes are mixed",
             "PARTITION BY [a], [b] is about the query; PARTITION BY [x.a, y.b] about a pattern",
         )
     return None
 
 
-def value_in_pattern(stumble: Stumble) -> Diagnostic | None:
-    """Look for `'SELL' ; BUY`."""
-    if not stumble.wants_pattern or stumble.token.kind not in ("STRING", "INTEGER", "DECIMAL"):
+def value_in_pattern(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `'SELL' ; BUY`."""
+    if not failure.wants_pattern or failure.token.kind not in ("STRING", "INTEGER", "DECIMAL"):
         return None
     return Diagnostic(
         "E145",
-        stumble.token.span,
-        f"{found(stumble)}, expected a pattern",
+        failure.token.span,
+        f"{found(failure)}, expected a pattern",
         "an event type is a plain name; conditions on values follow FILTER",
     )

@@ -1,6 +1,6 @@
 """The printer: a syntax tree as text that parses to the same tree.
 
-Parentheses stand only where the grammar needs them.
+Parentheses are written only where the grammar needs them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ensue.language.tokens import quoted
 
 
 def format_query(query: tree.Query) -> str:
-    """Write a query, one clause a line.
+    """Return a query as text, one clause a line.
 
     >>> from ensue.language.parser import parse
     >>> print(format_query(parse("select * from S where (A;B)+ within 1 MINUTE")))
@@ -92,12 +92,12 @@ _COMBINED = {"OR": _OR, "AND": _AND, "ALL": _ALL}
 
 
 def format_pattern(pattern: tree.Pattern) -> str:
-    """Write a pattern."""
+    """Return a pattern as text."""
     return _pattern(pattern)[0]
 
 
 def _at(pattern: tree.Pattern, level: int) -> str:
-    """Write a pattern where at least this level is wanted."""
+    """Return a pattern as text, in parentheses if its level is lower than this."""
     text, own = _pattern(pattern)
     return text if own >= level else f"({text})"
 
@@ -153,7 +153,7 @@ _OR_, _AND_, _NOT_, _COMPARE, _SUM, _PRODUCT, _FACTOR, _VALUE = range(8)
 
 
 def format_expression(expression: tree.Expression) -> str:
-    """Write an expression."""
+    """Return an expression as text."""
     return _expression(expression)[0]
 
 
@@ -230,7 +230,7 @@ def _string(text: str) -> str:
 
 
 def _number(value: int | Decimal) -> str:
-    """Write a number so that it is read as the same number of the same kind."""
+    """Return a number as text that parses to the same number of the same type."""
     text = str(value)
     if isinstance(value, Decimal) and text.isdigit():
         return text + "."

@@ -1,8 +1,8 @@
 """The lexer: text to tokens.
 
 Reserved words are tokens of their own; every other word is a NAME, also START, MAX or MINUTES,
-which mean something only where the grammar has a place for it. A token's kind is what the
-grammar calls it: the word, the sign itself, or NAME, INTEGER, DECIMAL, STRING, PARAMETER.
+which are keywords only where the grammar expects them. A token's kind is its terminal of the
+grammar: the word, the sign itself, or NAME, INTEGER, DECIMAL, STRING, PARAMETER.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Token:
     text: str
     """As written."""
     value: str | int | Decimal
-    """What it stands for: quotes undone, numbers read."""
+    """Its value: strings and names without quotes, numbers parsed."""
     span: Span
 
 
@@ -116,7 +116,7 @@ def tokenize(source: Source) -> list[Token]:
 
 
 def too_deep(span: Span) -> Diagnostic:
-    """Say that something is nested beyond the limit."""
+    """Return the diagnostic of text nested too deeply."""
     return Diagnostic(
         "E107",
         span,
@@ -173,7 +173,7 @@ def _too_large(text: str, span: Span) -> Diagnostic:
 
 
 def _stray(text: str, at: int) -> Diagnostic:
-    """Say what is wrong with text that starts no token."""
+    """Return the diagnostic of text that starts no token."""
     char = text[at]
     here = Span(at, at + 1)
     if char in "'\"":

@@ -1,8 +1,8 @@
-"""The syntax tree of CEQL: what the text says, before anything is known about names or types.
+"""The syntax tree of CEQL, before names and types are resolved.
 
 Nodes are immutable and carry the span of text they came from; the span does not take part in
-equality, so two trees are equal when they say the same. Chains such as `A ; B ; C` are one
-n-ary node; parentheses leave no trace but the shape of the tree.
+equality, so trees of equal queries are equal. Chains such as `A ; B ; C` are one
+n-ary node; parentheses only shape the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Anything of the tree that has a place in the text."""
+    """A node of the tree, with its span of the text."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -69,14 +69,14 @@ class Duration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Node):
-    """$name, to be given with the query."""
+    """$name, whose value is given with the query."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Word(Node):
-    """A single name, where its place matters."""
+    """A single name with its span."""
 
     text: str
 
@@ -224,7 +224,7 @@ class Named(Node):
 
 @dataclass(frozen=True, slots=True)
 class Repeated(Node):
-    """φ+, φ*, φ?, φ{low,high} and their contiguous kin; high None means without end."""
+    """φ+, φ*, φ?, φ{low,high} and their contiguous variants; high None means unbounded."""
 
     pattern: Pattern
     low: int
@@ -324,7 +324,7 @@ class StreamDeclaration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Shown(Node):
-    """A selected variable and, where given, the attributes of interest."""
+    """A selected variable and its attributes of interest, if given."""
 
     variable: Word
     attributes: tuple[Path, ...] | None = None

@@ -1,1 +1,1 @@
-"""The formula of a query and its meaning by definition."""
+"""Formulas of queries, and their reference semantics."""

@@ -47,7 +47,7 @@ def aggregate(function: str, values: Sequence[Value]) -> Value:
 
 
 def total(values: Sequence[Value]) -> Value:
-    """Sum up in order; whole numbers stay whole, and beyond 64 bits there is no value."""
+    """Return the sum in order; sums of integers beyond 64 bits are NULL."""
     numbers = [_real(each) for each in values]
     if all(isinstance(each, int) for each in numbers):
         whole = sum(numbers)

@@ -1,4 +1,4 @@
-"""From bound query to formula: sugar is rewritten away."""
+"""From bound query to formula, in which only the core operators remain."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class _Builder:
     places: dict[Span, int] = field(default_factory=dict)
 
     def build(self, pattern: tree.Pattern) -> Formula:
-        """Return the formula of a pattern: what is there, or the empty match where it may be."""
+        """Return the formula of a pattern, with the empty match if the pattern allows it."""
         formula = self._present(pattern)
         return Or((formula, Empty())) if may_be_empty(pattern) else formula
 
     def _present(self, pattern: tree.Pattern) -> Formula:
-        """Return the formula of a pattern less the empty match.
+        """Return the formula of a pattern without the empty match.
 
-        Operators on one pattern leave the empty match as it is, so it is added last.
+        Operators on one pattern do not change the empty match, so `build` adds it last.
         """
         self._count(1, pattern)
         match pattern:
@@ -110,7 +110,7 @@ class _Builder:
             raise CeqlSemanticError(too_large(pattern.span), self.query.source)
 
     def _sequence_of_optional(self, pattern: tree.Sequence) -> Formula:
-        """Write φ1? ; φ2? ; … by the first that is there: those after it may be absent."""
+        """Rewrite φ1? ; φ2? ; … as a choice of the first item present; later ones stay optional."""
         choices: list[Formula] = []
         after: tuple[Formula, ...] = ()
         size = 0
@@ -124,7 +124,7 @@ class _Builder:
         return Or(tuple(reversed(choices)))
 
     def _repeated(self, pattern: tree.Repeated) -> Formula:
-        """Write φ{n,m} as n times φ and then m - n times at most, each nested in the one before."""
+        """Rewrite φ{n,m} as n times φ and then up to m - n times, nested."""
         before = self.nodes
         once = self._present(pattern.pattern)
         low, high, contiguous = pattern.low, pattern.high, pattern.contiguous

@@ -1,4 +1,4 @@
-"""Expressions on single values: SQL's three-valued logic, by definition.
+"""Evaluation of expressions on single values, in SQL's three-valued logic: the reference.
 
 NULL is None. What has no value (division by zero, overflow, the root of a negative number) is
 NULL and counted. Strings go through Arrow's functions, so that case, length and regular
@@ -30,19 +30,19 @@ from ensue.errors import EventError
 from ensue.messages import Message, Option
 
 _INT64 = 2**63
-_WHOLE = (Type.INT, Type.TIMESTAMP, Type.DURATION)
+_INTEGER_TYPES = (Type.INT, Type.TIMESTAMP, Type.DURATION)
 
 Lookup = Callable[[Attribute | EventType], Value]
 
 
 @dataclass(slots=True)
 class Tally:
-    """What is noted while predicates are evaluated."""
+    """Counters kept while predicates are evaluated."""
 
     nulls: int = 0
-    """How often arithmetic had no value."""
+    """The number of times arithmetic had no value."""
     witness: Callable[[Any], None] | None = None
-    """Called with each batch of events after its predicates are evaluated, while there is one."""
+    """If set, called with each batch of events after its predicates are evaluated."""
 
 
 def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None) -> Value:
@@ -83,7 +83,7 @@ def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None)
 
 
 def _misfit(name: str, arguments: tuple[Expression, ...], values: list[Value]) -> Message:
-    """Say that attributes nobody has described hold values that the query cannot use."""
+    """Return the error text for attributes without a schema whose values have a wrong type."""
     shown = [
         f"{value!r} (of '{'.'.join(each.path)}')" if isinstance(each, Attribute) else repr(value)
         for each, value in zip(arguments, values, strict=True)
@@ -110,12 +110,12 @@ def _coalesce(values: list[Value], kind: Type) -> Value:
 
 
 def _checked(value: Any, kind: Type) -> Value:
-    """Return a result, or NULL where it is not a value of its type."""
+    """Return a result, or NULL if it is not a value of its type."""
     if kind is Type.DOUBLE and isinstance(value, int):
         value = float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool) and kind in _WHOLE:
+    if isinstance(value, int) and not isinstance(value, bool) and kind in _INTEGER_TYPES:
         return value if -_INT64 <= value < _INT64 else None
     result: Value = value
     return result
@@ -172,7 +172,7 @@ def _root(value: Any) -> Any:
 
 @cache
 def like_regex(pattern: str) -> re.Pattern[str]:
-    """Turn a LIKE pattern into a regular expression; a backslash takes % and _ literally."""
+    """Turn a LIKE pattern into a regular expression; a backslash escapes % and _."""
     parts: list[str] = []
     at = 0
     while at < len(pattern):
@@ -191,7 +191,7 @@ def _like(value: Any, pattern: Any) -> bool:
 
 
 def _has(values: Any, wanted: Any) -> bool | None:
-    """Tell whether a list has an element; one that is NULL might be it."""
+    """Return whether a list has an element; NULL if only a NULL might be it."""
     if any(value is not None and value == wanted for value in values):
         return True
     return None if any(value is None for value in values) else False

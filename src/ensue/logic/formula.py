@@ -76,17 +76,17 @@ class All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unless:
-    """Those matches inside whose interval there is none of what must be absent."""
+    """The matches in whose interval the absent formula has no match."""
 
     formula: Formula
     absent: Formula
     outer: frozenset[str] = frozenset()
-    """Variables of `formula` that conditions of `absent` name: these are about its events."""
+    """Variables of `formula` that conditions of `absent` name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
-    """Those matches that satisfy every one of the conditions."""
+    """The matches that satisfy all conditions."""
 
     formula: Formula
     conditions: tuple[Atomic, ...]
@@ -94,7 +94,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
-    """Adds a computed event; `place` says which AGGREGATE of the text it comes from."""
+    """Adds a computed event; `place` is the number of the AGGREGATE in the text."""
 
     formula: Formula
     variable: str
@@ -200,7 +200,7 @@ def free_variables(formula: Formula) -> frozenset[str]:
 
 
 def most_events(formula: Formula, variable: str) -> int:
-    """Bound the number of events that a match binds to a variable; 2 stands for many."""
+    """Bound the number of events that a match binds to a variable; 2 means several."""
     return _most_events(formula, frozenset({variable}))
 
 
@@ -225,7 +225,7 @@ def _most_events(formula: Formula, names: frozenset[str] | None) -> int:
 
 
 def is_unary(formula: Formula) -> bool:
-    """Tell whether all conditions look at one event of the stream at a time."""
+    """Return whether all conditions are on one event of the stream each."""
     parts = list(subformulas(formula))
     if any(isinstance(each, Unless) and each.outer for each in parts):
         return False
@@ -299,3 +299,17 @@ def describe(formula: Formula) -> str:
             return f"({describe(inner)} PROJECT [{', '.join(filter(None, sorted(names)))}])"
         case Select(formula=inner, strategy=strategy):
             return f"{strategy}({describe(inner)})"
+
+
+def variables_of_one_event(formula: Formula) -> frozenset[str] | None:
+    """Return the variables of a formula that matches single events, None for other formulas."""
+    match formula:
+        case Atom(variable=name):
+            return frozenset({name})
+        case Named(formula=inner, variable=name):
+            names = variables_of_one_event(inner)
+            return None if names is None else names | {name}
+        case Filter(formula=inner) | Select(formula=inner):
+            return variables_of_one_event(inner)
+        case _:
+            return None

@@ -1,8 +1,8 @@
-"""The meaning of CEQL by definition: slow, obvious, and the judge of everything else.
+"""The reference semantics of formulas: slow, and what every other evaluation is tested against.
 
-`meaning` gives [[φ]](S), the set of complex events of a formula on a (sub)stream, operator by
-operator as the language page defines them; `answer` adds the clauses of a query in their order.
-Positions inside `meaning` are those of the substream; `answer` translates them back.
+`Reference.meaning` returns [[φ]](S), the set of complex events of a formula on a (sub)stream,
+operator by operator as the specification defines them. Positions are those of the substream;
+clauses.py translates them to the stream and adds the clauses of a query.
 """
 
 from __future__ import annotations
@@ -10,98 +10,28 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice, pairwise, product
-from typing import Any, NamedTuple
+from itertools import pairwise, product
+from typing import Any
 
-from ensue.analysis.bound import Column, Interval, Totals, Window
+from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Attribute, EventType, Value
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
+from ensue.logic.complex_event import EMPTY, ComplexEvent, Computed, Event, Meaning, Positions
 from ensue.logic.evaluate import Tally, evaluate
-
-Positions = frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event: its type and stream where it has them, its attributes, its time."""
-
-    type: str | None
-    attributes: Mapping[str, Any]
-    time: int = 0
-    stream: str | None = None
-
-    def value(self, path: tuple[str, ...]) -> Value:
-        """Return an attribute, NULL where it is absent; `type` is the event's type."""
-        if path == ("type",):
-            return self.type
-        found: Any = self.attributes
-        for name in path:
-            if not isinstance(found, Mapping):
-                return None
-            found = found.get(name)
-        result: Value = None if isinstance(found, Mapping) else found
-        return result
-
-
-class Computed(NamedTuple):
-    """An event that AGGREGATE made, identified by its place in the text and its end."""
-
-    place: int
-    end: int
-    columns: tuple[tuple[str, Value], ...]
-
-    def value(self, path: tuple[str, ...]) -> Value:
-        """Return a computed column."""
-        return dict(self.columns).get(".".join(path))
-
-
-@dataclass(frozen=True, slots=True)
-class ComplexEvent:
-    """C = (start, end, bindings): pairs of a variable and a position, or a computed event."""
-
-    start: int
-    end: int
-    bindings: frozenset[tuple[str, int]] = frozenset()
-    computed: frozenset[tuple[str, Computed]] = frozenset()
-
-    @property
-    def support(self) -> Positions:
-        return frozenset(position for _, position in self.bindings)
-
-    def positions(self, variable: str) -> list[int]:
-        return sorted(position for name, position in self.bindings if name == variable)
-
-    def union(self, other: ComplexEvent) -> ComplexEvent:
-        """Join two complex events, the empty one being the unit."""
-        if self is EMPTY:
-            return other
-        if other is EMPTY:
-            return self
-        return ComplexEvent(
-            min(self.start, other.start),
-            max(self.end, other.end),
-            self.bindings | other.bindings,
-            self.computed | other.computed,
-        )
-
-
-EMPTY = ComplexEvent(-1, -1)
-
-Meaning = frozenset[ComplexEvent]
 
 
 @dataclass(slots=True)
 class Reference:
-    """Evaluates formulas on one (sub)stream; every sub-formula once."""
+    """Evaluates formulas on one (sub)stream; the result of a sub-formula is cached."""
 
     stream: Sequence[Event]
     tally: Tally = field(default_factory=Tally)
     opens: bool = True
-    """Whether the first event here is the first of the (sub)stream, not just the first kept."""
+    """Whether the first event here is the first of the (sub)stream, not just of those kept."""
     outer: Mapping[str, Sequence[Event | Computed]] = field(default_factory=dict)
-    """The events of variables that are bound left of an UNLESS, for what stands right of it."""
+    """The events of variables bound left of an UNLESS, for conditions on its right side."""
     _known: dict[int, tuple[f.Formula, Meaning]] = field(default_factory=dict)
     _given: dict[Any, Reference] = field(default_factory=dict)
 
@@ -172,7 +102,7 @@ class Reference:
                 return select(self.meaning(inner), strategy)
 
     def given(self, c: ComplexEvent, variables: frozenset[str]) -> Reference:
-        """Return the reference in which some variables mean the events of a complex event."""
+        """Return the reference in which some variables have the events of a complex event."""
         if not variables:
             return self
         same = projected(c, variables)
@@ -186,7 +116,7 @@ class Reference:
     # conditions
 
     def satisfies(self, c: ComplexEvent, condition: f.Atomic) -> bool:
-        """Tell whether a condition holds for a complex event."""
+        """Return whether a complex event satisfies a condition."""
         match condition:
             case Each(variable=name, predicate=predicate):
                 return all(
@@ -208,7 +138,7 @@ class Reference:
                 return len(found) <= 1 and None not in found
 
     def _events(self, c: ComplexEvent, variable: str) -> list[Event | Computed]:
-        """Return what is bound to a variable, in order."""
+        """Return the events bound to a variable, in order."""
         if variable in self.outer:
             return list(self.outer[variable])
         events: list[tuple[int, int, Event | Computed]] = [
@@ -231,7 +161,7 @@ class Reference:
     # aggregation
 
     def aggregated(self, c: ComplexEvent, formula: f.Aggregate) -> ComplexEvent:
-        """Add the event that an AGGREGATE computes."""
+        """Return a complex event with the event that an AGGREGATE computes added."""
         event = self.computed(c, formula)
         return ComplexEvent(c.start, c.end, c.bindings, c.computed | {(formula.variable, event)})
 
@@ -272,7 +202,7 @@ def projected(c: ComplexEvent, names: frozenset[str]) -> ComplexEvent:
 
 
 def _followed(left: Iterable[ComplexEvent], right: Meaning, contiguous: bool) -> Meaning:
-    """Join what ends with what starts after it, or right after it."""
+    """Concatenate complex events, the second after the first, or right after it."""
     if contiguous:
         by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
         for b in right:
@@ -288,7 +218,7 @@ def _followed(left: Iterable[ComplexEvent], right: Meaning, contiguous: bool) ->
 
 
 def _repeated(once: Meaning, contiguous: bool) -> Meaning:
-    """Join one, two, three … of them until nothing new appears."""
+    """Concatenate one, two, three … of them, up to the fixed point."""
     found, last = once, once
     while last:
         last = _followed(last, once, contiguous) - found
@@ -338,210 +268,3 @@ _BEATS: dict[str, Callable[[Positions, Positions], bool]] = {
     "MAX": lambda better, worse: worse < better,
 }
 """Whether the first support beats the second."""
-
-
-# --- queries ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a query asks for, clause by clause."""
-
-    formula: f.Formula
-    partition: tuple[tuple[str, ...], ...] = ()
-    window: Window | None = None
-    consume: str = "NONE"
-    limit: int | None = None
-    totals: Totals | None = None
-    every: Interval | None = None
-    positions_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A match with positions of the whole stream, and the key of its partition."""
-
-    key: tuple[Value, ...]
-    match: ComplexEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of count(*): where it was completed, or which interval, and the totals by name."""
-
-    event: int
-    """The position of an event that completed one of the matches."""
-    time: int
-    totals: Mapping[str, Value]
-
-
-@dataclass(slots=True)
-class Answer:
-    """Everything a query says about a stream."""
-
-    matches: list[Found]
-    rows: list[Row]
-    tally: Tally
-
-
-def answer(plan: Plan, stream: Sequence[Event]) -> Answer:
-    """Evaluate a query on a whole stream."""
-    tally = Tally()
-    found: list[Found] = []
-    for key, positions in partition(plan, stream).items():
-        found += found_in(plan, key, positions, Reference([stream[i] for i in positions], tally))
-    found = consumed(in_order(found), plan.consume, forgotten_nothing())
-    if plan.totals is None:
-        return Answer(limited(found, plan.limit), [], tally)
-    gathering = Gathering(plan, plan.totals)
-    gathering.add(found, Reference(stream, tally))
-    return Answer([], gathering.take(None), tally)
-
-
-def partition(plan: Plan, stream: Sequence[Event]) -> dict[tuple[Value, ...], list[int]]:
-    """Split a stream by its partition attributes; events with a NULL there are left out."""
-    substreams: dict[tuple[Value, ...], list[int]] = defaultdict(list)
-    for i, event in enumerate(stream):
-        key = tuple(event.value(path) for path in plan.partition)
-        if None not in key:
-            substreams[key].append(i)
-    return substreams
-
-
-def found_in(
-    plan: Plan,
-    key: tuple[Value, ...],
-    positions: Sequence[int],
-    reference: Reference,
-    since: int = 0,
-) -> list[Found]:
-    """Return the matches in a substream that end at its event number `since` or later."""
-    complex_events: Iterable[ComplexEvent] = reference.meaning(plan.formula)
-    if plan.positions_only:
-        complex_events = {support_only(c) for c in complex_events}
-    return [
-        Found(key, _translated(c, positions))
-        for c in complex_events
-        if c.end >= since and _within(c, plan.window, reference.stream)
-    ]
-
-
-def in_order(found: Iterable[Found]) -> list[Found]:
-    """Sort matches by their ends, the latest start first."""
-    return sorted(found, key=lambda each: (each.match.end, -each.match.start, _order(each.match)))
-
-
-def support_only(c: ComplexEvent) -> ComplexEvent:
-    """Forget which variable an event is bound to, and computed events."""
-    return ComplexEvent(c.start, c.end, frozenset(("", i) for i in c.support))
-
-
-def _within(c: ComplexEvent, window: Window | None, stream: Sequence[Event]) -> bool:
-    if window is None:
-        return True
-    if window.kind == "events":
-        return c.end - c.start <= window.size
-    return stream[c.end].time - stream[c.start].time <= window.size
-
-
-def _translated(c: ComplexEvent, positions: Sequence[int]) -> ComplexEvent:
-    """Give positions of a substream as those of the whole stream."""
-    return ComplexEvent(
-        positions[c.start],
-        positions[c.end],
-        frozenset((name, positions[i]) for name, i in c.bindings),
-        frozenset((name, y._replace(end=positions[y.end])) for name, y in c.computed),
-    )
-
-
-def _order(c: ComplexEvent) -> tuple[Any, ...]:
-    """Any fixed order, so that results do not depend on hashing."""
-    return sorted(c.bindings), sorted((name, y.place, y.end, repr(y)) for name, y in c.computed)
-
-
-Forgotten = dict[tuple[Value, ...], int]
-"""Up to where everything is forgotten, by key."""
-
-
-def forgotten_nothing() -> Forgotten:
-    """Begin with nothing forgotten."""
-    return defaultdict(lambda: -1)
-
-
-def consumed(found: list[Found], consume: str, forgotten: Forgotten) -> list[Found]:
-    """Forget, at each event that completes a match, everything up to it."""
-    if consume == "NONE":
-        return found
-    kept: list[Found] = []
-    for end, group in groupby(found, key=lambda each: each.match.end):
-        completed = list(group)
-        key = completed[0].key if consume == "PARTITION" else ()
-        alive = [each for each in completed if each.match.start > forgotten[key]]
-        if alive:
-            forgotten[key] = end
-            kept += alive
-    return kept
-
-
-def limited(found: list[Found], limit: int | None) -> list[Found]:
-    """Keep the first matches of each completing event."""
-    if limit is None:
-        return found
-    return [
-        each
-        for _, group in groupby(found, key=lambda each: each.match.end)
-        for each in islice(group, limit)
-    ]
-
-
-@dataclass(slots=True)
-class Group:
-    """Matches of one completing event or interval: how many, and the values they bind."""
-
-    event: int
-    time: int
-    number: int
-    """Of the interval; of the event where there is none."""
-    count: int = 0
-    values: dict[str, list[Value]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Gathering:
-    """Rows of count(*) in the making, by completing event or by interval, and by key."""
-
-    plan: Plan
-    totals: Totals
-    groups: dict[tuple[Any, ...], Group] = field(default_factory=dict)
-
-    def add(self, found: Iterable[Found], whole: Reference) -> None:
-        """Count matches, and gather what they bind."""
-        every = self.plan.every
-        for each in found:
-            end = each.match.end
-            number, time = end, whole.stream[end].time
-            if every is not None:
-                number = time * every.unit // every.length
-                time = number * every.length // every.unit
-            group = self.groups.setdefault((number, each.key), Group(end, time, number))
-            group.count += 1
-            for column in self.totals.columns:
-                values = group.values.setdefault(column.name, [])
-                values += whole.column_values(each.match, column)
-
-    def take(self, before: int | None) -> list[Row]:
-        """Return the rows that are complete when time has reached `before` (None: all)."""
-        every = self.plan.every
-        ready = list(self.groups.items())
-        if every is not None and before is not None:
-            now = before * every.unit // every.length
-            ready = [(key, group) for key, group in ready if group.number < now]
-        for key, _ in ready:
-            del self.groups[key]
-        return [Row(group.event, group.time, self._totals(group)) for _, group in ready]
-
-    def _totals(self, group: Group) -> dict[str, Value]:
-        result: dict[str, Value] = {self.totals.count: group.count}
-        for column in self.totals.columns:
-            result[column.name] = aggregate(column.function, group.values.get(column.name, []))
-        return {name: result[name] for name in self.totals.order}

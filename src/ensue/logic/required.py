@@ -1,4 +1,4 @@
-"""What events must have for a formula to have any match at all.
+"""Requirements: what events must contain for a formula to have any match.
 
 A requirement is necessary, never sufficient: where one is not met, no event can have been bound to
 some step of the pattern that every match has. What a match can do without requires nothing: the
@@ -13,14 +13,7 @@ from typing import TypeAlias
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each, Relation
-from ensue.analysis.expressions import (
-    Attribute,
-    Constant,
-    EventType,
-    Expression,
-    OneOf,
-    Operation,
-)
+from ensue.analysis.expressions import Attribute, Constant, EventType, Expression, OneOf, Operation
 from ensue.analysis.types import Type
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
@@ -67,20 +60,20 @@ class Some:
 Leaf: TypeAlias = HasType | HasAttribute | HasValue
 Requirement: TypeAlias = Leaf | Every | Some
 
-NOTHING = Every(())
+NO_REQUIREMENT = Every(())
 
 _Conditions: TypeAlias = Mapping[str, tuple[Requirement, ...]]
-"""What the events of a variable must have."""
+"""Requirements on the events of each variable."""
 
 
 def requirement(bound: BoundQuery) -> Requirement:
-    """Return what the events must have for a query to have a match."""
+    """Return the requirement of a query."""
     keys = (HasAttribute(path) for path in bound.partition)
     return _every([*keys, _of(to_formula(bound), {}, frozenset())])
 
 
 def leaves(required: Requirement) -> Iterator[Leaf]:
-    """Give all that a requirement asks about."""
+    """Yield the atomic parts of a requirement."""
     if isinstance(required, Every | Some):
         for part in required.parts:
             yield from leaves(part)
@@ -89,7 +82,7 @@ def leaves(required: Requirement) -> Iterator[Leaf]:
 
 
 def unmet(required: Requirement, holds: Callable[[Leaf], bool]) -> tuple[Leaf, ...]:
-    """Return what is to blame that a requirement is not met; nothing where it is."""
+    """Return the parts because of which a requirement is not met; none if it is met."""
     match required:
         case Every(parts=parts):
             return tuple(dict.fromkeys(leaf for part in parts for leaf in unmet(part, holds)))
@@ -109,8 +102,8 @@ def _every(parts: Iterable[Requirement]) -> Requirement:
 
 def _some(parts: Iterable[Requirement]) -> Requirement:
     distinct = tuple(dict.fromkeys(parts))
-    if NOTHING in distinct:
-        return NOTHING
+    if NO_REQUIREMENT in distinct:
+        return NO_REQUIREMENT
     return distinct[0] if len(distinct) == 1 else Some(distinct)
 
 
@@ -122,14 +115,14 @@ def _of(formula: f.Formula, conditions: _Conditions, names: frozenset[str]) -> R
             bound = sorted(names | {variable})
             return _every([*asked, *(each for name in bound for each in conditions.get(name, ()))])
         case f.Empty() | f.Absent():
-            return NOTHING
+            return NO_REQUIREMENT
         case f.Named(formula=inner, variable=variable):
             return _of(inner, conditions, names | {variable})
         case f.Sequence(items=items) | f.And(items=items) | f.All(items=items):
             return _every(_of(item, conditions, names) for item in items)
         case f.Or(items=items):
             if any(isinstance(item, f.Empty) for item in items):
-                return NOTHING
+                return NO_REQUIREMENT
             return _some(_of(item, conditions, names) for item in items)
         case f.Unless(formula=inner) | f.Repeat(formula=inner) | f.Select(formula=inner):
             return _of(inner, conditions, names)
@@ -142,7 +135,7 @@ def _of(formula: f.Formula, conditions: _Conditions, names: frozenset[str]) -> R
             return _of(inner, own, names)
         case f.Filter(formula=inner, conditions=added):
             return _of_filter(inner, added, conditions, names)
-    return NOTHING
+    return NO_REQUIREMENT
 
 
 def _of_filter(
@@ -168,7 +161,7 @@ def _of_filter(
 
 
 def _always_binds(formula: f.Formula, variable: str) -> bool:
-    """Tell whether every match of a formula has an event for a variable."""
+    """Return whether every match of a formula binds a variable."""
     match formula:
         case f.Atom(variable=name):
             return name == variable
@@ -188,7 +181,7 @@ def _always_binds(formula: f.Formula, variable: str) -> bool:
 
 
 def _nullable(formula: f.Formula) -> bool:
-    """Tell whether a match of a formula may bind no event."""
+    """Return whether a match of a formula may bind no event."""
     match formula:
         case f.Atom():
             return False
@@ -207,7 +200,7 @@ def _nullable(formula: f.Formula) -> bool:
 
 
 def _of_predicate(predicate: Expression) -> Requirement:
-    """Return what must be there for a predicate to be true of any event."""
+    """Return what a predicate requires to be true for some event."""
     match predicate:
         case Operation(name="and", arguments=sides):
             return _every(map(_of_predicate, sides))
@@ -244,7 +237,7 @@ def _are_strings(values: Iterable[object]) -> bool:
 
 
 _LENIENT = ("and", "or", "is_null", "coalesce")
-"""What may have a value though an argument is NULL."""
+"""Operations that may have a value though an argument is NULL."""
 
 
 def _strict(expression: Expression) -> tuple[Path, ...]:

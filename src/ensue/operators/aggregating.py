@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.logic.reference import Row
+from ensue.logic.clauses import Row
 from ensue.operators.match import MatchOperator
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.results.match_set import MatchSet

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ensue.analysis.bound import BoundQuery
-from ensue.automata.build import AtStart, Compiled
+from ensue.automata.compiled import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.errors import BudgetError
 from ensue.kernels.count import state as runs_state

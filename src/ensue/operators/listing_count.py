@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ensue.errors import CeqlWarning, warn
-from ensue.logic.reference import Found, Gathering, Plan, Reference, Row
+from ensue.logic.clauses import Clauses, Found, GroupedTotals, Row
+from ensue.logic.reference import Reference
 from ensue.operators.aggregating import AggregatingOperator
 from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
 from ensue.operators.reference import load_groups, save_groups
@@ -34,9 +35,9 @@ class ListingCountOperator(AggregatingOperator):
     """The state of a query that lists matches and counts them."""
 
     tag: ClassVar[str] = "count by listing"
-    plan: Plan
+    plan: Clauses
     warns: bool = True
-    gathering: Gathering = field(init=False)
+    gathering: GroupedTotals = field(init=False)
     listed: int = 0
     _replay: ReplayPoint = field(default_factory=ReplayPoint)
     _counted: int = -1
@@ -44,7 +45,7 @@ class ListingCountOperator(AggregatingOperator):
 
     def __post_init__(self) -> None:
         assert self.plan.totals is not None
-        self.gathering = Gathering(self.plan, self.plan.totals)
+        self.gathering = GroupedTotals(self.plan, self.plan.totals)
         self.matching.most_listed = self.matching.limits.matches
 
     def _add(self, found: MatchSet, stream: EventBatch) -> list[Row]:

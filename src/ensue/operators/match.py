@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ensue.analysis.bound import BoundQuery
-from ensue.automata.build import AtStart, Compiled
+from ensue.automata.compiled import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.automata.relevance import Needed, needed
 from ensue.errors import BudgetError
@@ -361,6 +361,6 @@ def _checks(compiled: Compiled) -> Residual | None:
         1,
         tuple(plan.deferred),
         tuple(plan.intervals),
-        tuple(plan.makers),
+        tuple(plan.inner_aggregates),
         by_word=True,
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from ensue.errors import BudgetError
-from ensue.logic.reference import Row
+from ensue.logic.clauses import Row
 from ensue.messages import message_of
 from ensue.results.match_set import ListedMatches, MatchSet
 from ensue.results.totals import TotalRows

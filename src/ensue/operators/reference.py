@@ -15,23 +15,23 @@ import numpy as np
 from ensue.analysis.expressions import Value
 from ensue.errors import CeqlWarning, warn
 from ensue.logic import formula as f
-from ensue.logic.evaluate import Tally
-from ensue.logic.reference import (
-    Event,
-    Forgotten,
+from ensue.logic.clauses import (
+    Clauses,
+    Consumed,
     Found,
-    Gathering,
     Group,
-    Plan,
-    Reference,
+    GroupedTotals,
     Row,
-    consumed,
-    forgotten_nothing,
+    apply_consume,
     found_in,
     in_order,
     limited,
+    nothing_consumed,
     partition,
 )
+from ensue.logic.complex_event import Event
+from ensue.logic.evaluate import Tally
+from ensue.logic.reference import Reference
 from ensue.operators.operator import NOTHING, OperatorOutput
 from ensue.results.match_set import ListedMatches
 from ensue.stream.batch import EventBatch
@@ -52,15 +52,15 @@ class ReferenceOperator:
     """The state of a query that is evaluated by definition."""
 
     tag: ClassVar[str] = "reference"
-    plan: Plan
+    plan: Clauses
     tally: Tally = field(default_factory=Tally)
     warns: bool = True
     why: str = ""
     """What keeps the query from the kernels."""
-    forgotten: Forgotten = field(default_factory=forgotten_nothing)
+    forgotten: Consumed = field(default_factory=nothing_consumed)
     begun: set[tuple[Value, ...]] = field(default_factory=set)
     """The keys whose first event is not kept any more, where START asks for it."""
-    gathering: Gathering | None = field(init=False)
+    gathering: GroupedTotals | None = field(init=False)
     _positions: list[int] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
     _now: int | None = None
@@ -68,7 +68,7 @@ class ReferenceOperator:
 
     def __post_init__(self) -> None:
         totals = self.plan.totals
-        self.gathering = None if totals is None else Gathering(self.plan, totals)
+        self.gathering = None if totals is None else GroupedTotals(self.plan, totals)
 
     def begin_at(self, position: int) -> None:
         """Take the first event that comes for the first of the stream."""
@@ -109,7 +109,7 @@ class ReferenceOperator:
             reference = Reference(events, self.tally, key not in self.begun)
             positions = [self._positions[i] for i in own]
             found += found_in(self.plan, key, positions, reference, first_new)
-        found = consumed(in_order(found), self.plan.consume, self.forgotten)
+        found = apply_consume(in_order(found), self.plan.consume, self.forgotten)
         if self.gathering is not None:
             kept: Any = dict(zip(self._positions, self._events, strict=True))
             self.gathering.add(found, Reference(kept, self.tally))
@@ -210,14 +210,14 @@ class ReferenceOperator:
         return any(isinstance(each, f.Select) and each.strategy == "START" for each in every)
 
 
-def save_groups(gathering: Gathering) -> dict[Any, Any]:
+def save_groups(gathering: GroupedTotals) -> dict[Any, Any]:
     """Save rows of totals in the making."""
     return {
         key: (g.event, g.time, g.number, g.count, g.values) for key, g in gathering.groups.items()
     }
 
 
-def load_groups(gathering: Gathering, saved: Mapping[Any, Any]) -> None:
+def load_groups(gathering: GroupedTotals, saved: Mapping[Any, Any]) -> None:
     """Go on with rows of totals that were written down."""
     gathering.groups = {
         key: Group(event, time, number, count, {n: list(v) for n, v in values.items()})

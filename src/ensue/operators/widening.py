@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.types import Type
-from ensue.automata.registers import Instance, Plan
+from ensue.automata.registers import Instance, RegisterPlan
 from ensue.kernels.count.weights import NO_VALUE, Weights, load_weights, save_weights
 from ensue.kernels.layout import EMPTY
 from ensue.operators.aggregating import AggregatingOperator
@@ -31,8 +31,9 @@ from ensue.operators.graph_count import GraphCountOperator
 from ensue.operators.match import MatchOperator
 from ensue.operators.operator import Operator
 from ensue.predicates.encode import as_doubles
+from ensue.predicates.sortable import to_sortable
 from ensue.predicates.vectors import UnsupportedError
-from ensue.results.total_terms import Adder, to_sortable
+from ensue.results.total_terms import Adder
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 
@@ -103,7 +104,7 @@ def _match_state(old: MatchOperator, new: MatchOperator, saved: State) -> State:
     return widened
 
 
-def _registers(old: Plan, new: Plan, held: np.ndarray) -> np.ndarray:
+def _registers(old: RegisterPlan, new: RegisterPlan, held: np.ndarray) -> np.ndarray:
     """Write what the registers of a plan hold into those of another, which may have fewer."""
     found = np.full((len(held), new.registers), EMPTY, np.int64)
     before = iter(old.instances)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each
 from ensue.analysis.expressions import Attribute, Constant, Expression, OneOf, Operation
-from ensue.automata.build import Compiled
+from ensue.automata.compiled import Compiled
 from ensue.logic import formula as f
 from ensue.plan.residual_operators import ResidualOperator
 
@@ -45,7 +45,7 @@ def _bounds_above(
     operators: Sequence[ResidualOperator], compiled: Compiled
 ) -> Iterator[AggregateBound]:
     """Look at the operators at the top, up to where a strategy chooses among matches."""
-    made = {maker.formula.variable for maker in compiled.plan.makers}
+    made = {inner_aggregate.formula.variable for inner_aggregate in compiled.plan.inner_aggregates}
     columns: dict[tuple[str, str], Column] = {}
     for operator in operators:
         match operator:
@@ -71,24 +71,29 @@ def _bounds_above(
 
 def _bounds_inside(compiled: Compiled) -> Iterator[AggregateBound]:
     """Look at conditions on what is computed inside the pattern."""
-    makers = compiled.plan.makers
+    inner_aggregates = compiled.plan.inner_aggregates
     for deferred in compiled.plan.deferred:
         condition = deferred.condition
         if not isinstance(condition, Each):
             continue
         intervals = list(_intervals(condition.predicate))
-        for maker in (makers[number] for number in deferred.makers):
-            if maker.formula.variable != condition.variable:
+        for inner_aggregate in (inner_aggregates[number] for number in deferred.inner_aggregates):
+            if inner_aggregate.formula.variable != condition.variable:
                 continue
-            computed = {makers[number].formula.variable for number in maker.makers}
-            bits = {name: bit for name, bit in maker.bits if name not in computed}
-            for column in maker.formula.columns:
+            computed = {
+                inner_aggregates[number].formula.variable
+                for number in inner_aggregate.inner_aggregates
+            }
+            bits = {name: bit for name, bit in inner_aggregate.bits if name not in computed}
+            for column in inner_aggregate.formula.columns:
                 if column.function not in _FUNCTIONS or column.variable not in bits:
                     continue
                 bit = bits[column.variable]
                 for name, low, high in intervals:
                     if name == column.name:
-                        yield AggregateBound(column, bit, maker.end, low, high, condition.text)
+                        yield AggregateBound(
+                            column, bit, inner_aggregate.end, low, high, condition.text
+                        )
 
 
 def _intervals(predicate: Expression) -> Iterator[tuple[str, float, float]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import EventType, Expression, paths_of, subexpressions
-from ensue.automata.build import AtStart, Predicate, TypeTest
+from ensue.automata.compiled import AtStart, Predicate, TypeTest
 from ensue.logic import formula as f
 from ensue.options import ReadOptions
 from ensue.plan.physical import PhysicalPlan

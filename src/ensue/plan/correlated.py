@@ -21,7 +21,7 @@ from ensue.analysis.expressions import (
     variables_of,
 )
 from ensue.analysis.types import Type
-from ensue.automata.registers import Deferred
+from ensue.automata.deferred import Deferred
 
 
 class Read(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
-from ensue.automata.build import Compiled
+from ensue.automata.compiled import Compiled
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
 from ensue.errors import EnsueError
@@ -77,7 +77,10 @@ def _left_to_listing(plan: PhysicalPlan) -> Iterator[str]:
     assert plan.residual is not None
     residual = plan.residual
     yield from (deferred.condition.text for deferred in residual.deferred)
-    yield from (f"AGGREGATE {maker.formula.variable}" for maker in residual.makers)
+    yield from (
+        f"AGGREGATE {inner_aggregate.formula.variable}"
+        for inner_aggregate in residual.inner_aggregates
+    )
     if residual.intervals:
         yield "UNLESS with conditions between events"
     for operator in residual.operators:

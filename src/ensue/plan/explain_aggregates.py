@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ensue.analysis.bound import BoundQuery
-from ensue.automata.build import Compiled
+from ensue.automata.compiled import Compiled
 from ensue.logic import formula as f
 from ensue.logic.build import SELECTED
 from ensue.options import DEFAULT_LIMITS
@@ -26,7 +26,7 @@ _CHECKED = "checked on each match as it is listed"
 
 def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str:
     """Tell how computed events are made and filtered; empty: there are none."""
-    plain = not (compiled.plan.deferred or compiled.plan.makers or compiled.hides)
+    plain = not (compiled.plan.deferred or compiled.plan.inner_aggregates or compiled.hides)
     together = plain and is_columnar(tuple(operators))
     lines = []
     for operator in operators:
@@ -34,7 +34,10 @@ def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str
             how = "many matches at a time, as columns" if together else "match by match"
             name = aggregate_name(operator)
             lines.append(f"{name}:  one pass over the events of each listed match, {how}")
-    lines += [f"{aggregate_name(maker.formula)}:  {_INSIDE}" for maker in compiled.plan.makers]
+    lines += [
+        f"{aggregate_name(inner_aggregate.formula)}:  {_INSIDE}"
+        for inner_aggregate in compiled.plan.inner_aggregates
+    ]
     bounded = {limit.text for limit in aggregate_bounds(operators, compiled)}
     for text in dict.fromkeys(_filters(compiled, operators)):
         lines.append(f"{text}:  {_BOUNDS if text in bounded else _CHECKED}")
@@ -54,7 +57,9 @@ def _filters(compiled: Compiled, operators: Sequence[ResidualOperator]) -> Itera
         if isinstance(operator, f.Filter):
             yield from (condition.text for condition in operator.conditions)
     for deferred in compiled.plan.deferred:
-        made = {compiled.plan.makers[n].formula.variable for n in deferred.makers}
+        made = {
+            compiled.plan.inner_aggregates[n].formula.variable for n in deferred.inner_aggregates
+        }
         if made.intersection(f.condition_variables(deferred.condition)):
             yield deferred.condition.text
 
@@ -74,7 +79,8 @@ def why_listed(bound: BoundQuery, compiled: Compiled, operators: Sequence[Residu
                 pass
     reasons += [deferred.condition.text for deferred in compiled.plan.deferred]
     reasons += [
-        f"{aggregate_name(maker.formula)} inside the pattern" for maker in compiled.plan.makers
+        f"{aggregate_name(inner_aggregate.formula)} inside the pattern"
+        for inner_aggregate in compiled.plan.inner_aggregates
     ]
     if compiled.plan.intervals:
         reasons.append("UNLESS with conditions between events")

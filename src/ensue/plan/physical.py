@@ -18,11 +18,12 @@ from typing import Literal
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.types import Type
-from ensue.automata.build import Compiled, NotUnaryError, TypeOf, compile_formula
+from ensue.automata.build import compile_formula
+from ensue.automata.compiled import Compiled, NotUnaryError, TypeOf
 from ensue.automata.machine import Support
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
-from ensue.logic.reference import Plan as Clauses
+from ensue.logic.clauses import Clauses
 from ensue.plan.aggregate_bounds import aggregate_bounds
 from ensue.plan.distribution import Distribution, distribution_of
 from ensue.plan.mode import ExecutionMode
@@ -168,7 +169,7 @@ def _residual(
         bound.limit,
         tuple(compiled.plan.deferred),
         tuple(compiled.plan.intervals),
-        tuple(compiled.plan.makers),
+        tuple(compiled.plan.inner_aggregates),
         tuple(compiled.plan.shown),
         aggregate_bounds(operators, compiled),
         adjoined=compiled.adjoined,

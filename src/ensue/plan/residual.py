@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ensue.analysis.conditions import Each
 from ensue.analysis.expressions import EventType, subexpressions
-from ensue.automata.registers import Deferred, Interval, Maker
+from ensue.automata.deferred import Deferred, InnerAggregate, Interval
 from ensue.logic import formula as f
 from ensue.plan.aggregate_bounds import AggregateBound
 from ensue.plan.residual_operators import ResidualOperator, filters
@@ -23,7 +23,7 @@ class Residual:
     """Conditions that are checked before all else."""
     intervals: tuple[Interval, ...] = ()
     """Where something must not have happened."""
-    makers: tuple[Maker, ...] = ()
+    inner_aggregates: tuple[InnerAggregate, ...] = ()
     """AGGREGATEs inside the pattern."""
     shown: tuple[int, ...] = ()
     """Those whose events belong to matches."""
@@ -44,7 +44,7 @@ class Residual:
     @property
     def columnar(self) -> bool:
         """Whether all of it can be done on columns of matches."""
-        plain = not (self.positions_only or self.deferred or self.makers or self.by_word)
+        plain = not (self.positions_only or self.deferred or self.inner_aggregates or self.by_word)
         checks = bool(self.intervals) and not self.operators
         return plain and self.consume == "NONE" and (checks or is_columnar(self.operators))
 

@@ -10,7 +10,7 @@ from ensue.analysis.bound import BoundQuery
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.logic.build import SELECTED
-from ensue.logic.reference import ComplexEvent
+from ensue.logic.complex_event import ComplexEvent
 from ensue.predicates.arrow_values import python_value
 
 Path = tuple[str, ...]

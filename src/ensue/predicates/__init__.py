@@ -1,1 +1,1 @@
-"""What the query asks about single events: evaluated a column at a time, combined into symbols."""
+"""Predicates on single events: evaluated on whole columns and combined into symbols."""

@@ -1,4 +1,4 @@
-"""Values of CEQL as Python's and Arrow's."""
+"""Conversion of CEQL values to Python objects and to Arrow columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def python_value(value: Value, kind: Type) -> Any:
-    """Return a computed value as users know it: instants are datetimes in UTC, without a zone.
+    """Return a computed value as a Python object: instants are datetimes in UTC, without a zone.
 
     >>> python_value(86_400_000_000_000, Type.DATE)
     datetime.date(1970, 1, 2)
@@ -48,12 +48,12 @@ _ARROW = {
 
 
 def arrow_type(kind: Type) -> pa.DataType | None:
-    """Return the type of a computed column, or None to have Arrow look at the values."""
+    """Return the type of a computed column, or None to let Arrow infer it."""
     return _ARROW.get(kind)
 
 
 def arrow_values(values: np.ndarray, valid: np.ndarray | None, kind: Type) -> pa.Array:
-    """Return computed values as a column of their type; instants come in nanoseconds.
+    """Return computed values as a column of their type; instants are given in nanoseconds.
 
     >>> arrow_values(np.array([1500, 0]), np.array([True, False]), Type.DURATION).to_pylist()
     [datetime.timedelta(microseconds=2), None]

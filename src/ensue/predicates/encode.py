@@ -1,4 +1,4 @@
-"""Values that registers hold: whole numbers in the order of what they stand for."""
+"""Values as registers hold them: 64-bit integers in the order of the values."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from ensue.automata.registers import Column
+from ensue.automata.registers import NULL, Column
 from ensue.predicates.evaluate import Batch
+from ensue.predicates.sortable import to_sortable
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
 
-NULL = -(2**63) + 1
-"""What stands for NULL; the least number is an empty register."""
-
-_EXACT = 2**53
+_LARGEST_EXACT_INTEGER = 2**53
 
 
 @dataclass(slots=True)
 class Encoder:
-    """Turns columns of values into whole numbers; equal strings get equal ones for good."""
+    """Encodes columns of values as integers.
+
+    A string keeps its number as long as a register holds it.
+    """
 
     columns: tuple[Column, ...]
     wanted: frozenset[int]
-    """The numbers of those that somebody looks at."""
+    """The numbers of the columns that a step reads."""
     _strings: dict[str | None, int] = field(default_factory=lambda: {None: NULL})
     _next: int = 1
 
     def encode(self, batch: Batch) -> np.ndarray:
-        """Return one row an event, one number for each column: 0 where nobody looks at it."""
+        """Return one row an event, one integer a column; columns that no step reads are 0."""
         values = np.zeros((batch.length, len(self.columns)), np.int64)
         for number, column in enumerate(self.columns):
             if number in self.wanted:
@@ -63,22 +64,22 @@ class Encoder:
 
     @property
     def size(self) -> int:
-        """How many strings have a number."""
+        """The number of strings that have a code."""
         return len(self._strings)
 
     def keep(self, numbers: np.ndarray) -> None:
-        """Forget all strings but those with these numbers: no register holds the others."""
+        """Drop all strings but those with these numbers: no register holds the others."""
         kept = set(numbers.tolist()) | {NULL}
         self._strings = {text: n for text, n in self._strings.items() if n in kept}
 
     def save(self) -> dict[str, Any]:
-        """Write down the strings that have a number."""
+        """Return the state: the strings that have a number."""
         texts = [text for text in self._strings if text is not None]
         numbers = [self._strings[text] for text in texts]
         return {"strings": texts, "numbers": np.array(numbers, np.int64), "next": self._next}
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Go on with strings that were saved."""
+        """Restore a saved state."""
         texts = zip(saved["strings"], saved["numbers"].tolist(), strict=True)
         self._strings, self._next = {None: NULL, **dict(texts)}, saved["next"]
 
@@ -90,12 +91,12 @@ def _whole(vector: Numbers) -> np.ndarray:
         raise UnsupportedError("doubles among whole numbers")
     numbers = vector.values.astype(np.int64)
     if len(numbers) and numbers.min() <= NULL:
-        raise UnsupportedError("numbers at the very end of 64 bits")
+        raise UnsupportedError("the two smallest 64-bit integers, which stand for EMPTY and NULL")
     return numbers
 
 
 def as_doubles(held: np.ndarray) -> np.ndarray:
-    """Write integers that registers hold as doubles are written; NULL and nothing stay as such."""
+    """Re-encode integers held by registers as doubles; EMPTY and NULL are unchanged."""
     values = held > NULL
     doubles: np.ndarray = np.where(
         values, _sortable(Numbers(np.where(values, held, 0), None)), held
@@ -104,10 +105,12 @@ def as_doubles(held: np.ndarray) -> np.ndarray:
 
 
 def _sortable(vector: Numbers) -> np.ndarray:
-    """Write doubles as whole numbers of the same order; -0.0 is 0.0."""
+    """Encode numbers as sortable doubles; -0.0 equals 0.0."""
     values = vector.values
     whole = values.dtype == np.int64
-    if whole and max(int(values.max(initial=0)), -int(values.min(initial=0))) > _EXACT:
+    if (
+        whole
+        and max(int(values.max(initial=0)), -int(values.min(initial=0))) > _LARGEST_EXACT_INTEGER
+    ):
         raise UnsupportedError("integers beyond 2^53 beside doubles")
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)
-    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return to_sortable(values.astype(np.float64) + 0.0)

@@ -1,7 +1,7 @@
-"""Regular expressions that mean the same to RE2 and to Java, written for Java.
+"""Translation of RE2 regular expressions to Java, where both match the same strings.
 
-Only what is known to agree is translated: literal characters, simple classes, groups, choices and
-repetitions. Anchors and the dot are spelt out, for Java's have other ideas about line ends.
+Translated are literal characters, simple classes, groups, alternatives and repetitions. Anchors
+and the dot are written out, because Java's treat line ends differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def to_java(pattern: str) -> str:
         if found := _REPEAT.match(pattern, at):
             if not repeatable:
                 raise UnsupportedError(pattern)
-            # Whether a repetition is greedy changes what is found, not whether.
+            # Greediness changes what is found, not whether something is found.
             parts.append(found[0].rstrip("?") or "?")
             repeatable = False
         elif found := _PLAIN.match(pattern, at):

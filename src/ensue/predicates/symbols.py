@@ -1,10 +1,11 @@
-"""All predicates of a query on a batch, combined into one small symbol an event.
+"""All predicates of a query on a batch, combined into one symbol an event.
 
-Predicates that look at the same column of strings are answered together, once for each distinct
-string. Answers are joined pair by pair: two columns of classes become one, renumbered so that
-only combinations that occur have a number. A symbol stands for the bits of all predicates.
+Predicates that read the same column of strings are evaluated together, once for each distinct
+string. Results are combined pair by pair: two columns of classes become one, renumbered so that
+only combinations that occur have a number. A symbol stands for the truth of all predicates, one
+bit each.
 
-Of a few events at a time, strings are looked up one by one among those that were answered before.
+In batches of a few events, strings are looked up in a cache of earlier results.
 """
 
 from __future__ import annotations
@@ -18,41 +19,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.expressions import (
-    Attribute,
-    EventType,
-    Expression,
-    Operation,
-    subexpressions,
-)
-from ensue.automata.build import AtStart, Predicate, TypeTest
+from ensue.analysis.expressions import Attribute, EventType, Expression, Operation, subexpressions
+from ensue.automata.compiled import AtStart, Predicate, TypeTest
 from ensue.logic.evaluate import evaluate
-from ensue.predicates.evaluate import FUNCTIONS, Batch
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.functions import FUNCTIONS
 from ensue.predicates.vectors import Strings, UnsupportedError
 
-_FEW = 64
-"""Up to so many combinations, it does not matter whether all of them occur."""
+_NOT_RENUMBERED = 64
+"""Up to so many combinations are numbered without a search for those that occur."""
 
-_DENSE = 1 << 20
-"""Up to so many, those that occur are numbered by a table, beyond by sorting."""
+_NUMBERED_BY_TABLE = 1 << 20
+"""Up to so many combinations are renumbered by a table, more by sorting."""
 
-_SMALL = 4
-"""Up to so many events are looked at one by one."""
+_EVENT_BY_EVENT = 4
+"""Batches of up to so many events are evaluated event by event."""
 
-_RARE = 32
-"""Up to so many distinct strings are looked up one by one."""
+_CACHED_LOOKUPS = 32
+"""Up to so many distinct strings are looked up in the cache, more are evaluated vectorised."""
 
-_REMEMBERED = 1 << 14
-"""So many strings of a column are remembered with their answers."""
+_CACHE_SIZE = 1 << 14
+"""The number of strings of a column whose results are cached."""
 
 
 GIVEN = "__ensue_given"
-"""The column of answers that came with the events, one bit each."""
+"""The column of predicates that were evaluated before, in Spark SQL: one bit each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """A class number for each event, and the bits that each class stands for."""
+    """A class number for each event, and the true predicates of each class as bits."""
 
     numbers: np.ndarray
     bits: list[int]
@@ -60,15 +56,15 @@ class Classes:
 
 @dataclass(slots=True)
 class Alphabet:
-    """The symbols that have occurred: bits of predicates, numbered as they come."""
+    """The symbols that have occurred: sets of true predicates, numbered in order of occurrence."""
 
     predicates: tuple[Predicate, ...]
     given: Mapping[int, int] = field(default_factory=dict)
-    """Predicates that somebody has evaluated before: their bits in the column GIVEN."""
+    """Predicates that were evaluated before: their bits in the column GIVEN."""
     bits: list[int] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _start: int = field(init=False)
-    """The bit of the question whether an event opens its substream, or 0."""
+    """The bit of the predicate that an event is the first of its substream, or 0."""
     _classifier: Classifier = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +73,7 @@ class Alphabet:
         self._start = sum(1 << number for number in starts)
 
     def read(self, batch: Batch, streams: Strings | None, first: np.ndarray | None) -> np.ndarray:
-        """Return the symbol of every event; `first` marks those that open their substream."""
+        """Return the symbol of every event; `first` marks the first ones of substreams."""
         found = self._classifier.classes(batch, streams)
         assert found is not None
         return self.symbols(found, first)
@@ -87,8 +83,7 @@ class Alphabet:
     ) -> np.ndarray:
         """Return the symbol of every event by the class of each.
 
-        With `places`, found.bits has different ones only, and the bits of class c are those
-        at places[c].
+        With `places`, found.bits are distinct, and the bits of class c are at places[c].
         """
         by_class = np.array([self._number(bits) for bits in found.bits], np.int32)
         if places is not None:
@@ -103,7 +98,7 @@ class Alphabet:
         return symbols
 
     def recall(self, bits: Sequence[int]) -> None:
-        """Number symbols as another process did, before any event is read."""
+        """Restore the numbers of symbols of a saved state, before any event is read."""
         for each in bits:
             self._number(each)
 
@@ -116,34 +111,31 @@ class Alphabet:
 
 @dataclass(slots=True)
 class Classifier:
-    """Answers predicates about events, all at once."""
+    """Evaluates all predicates on a batch."""
 
     predicates: tuple[Predicate, ...]
     given: Mapping[int, int] = field(default_factory=dict)
     _schema: pa.Schema | None = None
     _groups: Groups | None = None
-    _answers: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
-    """By column (None: the type), the bits of values that were answered before."""
+    _cached: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
+    """Results by column (None: the type) and value, as bits."""
 
     def classes(
         self, batch: Batch, streams: Strings | None, most: int | None = None
     ) -> Classes | None:
-        """Return a class for every event, and the bits of the predicates that hold there.
-
-        None: there would be more classes than `most`.
-        """
+        """Return a class for every event, or None if there are more classes than `most`."""
         groups = self._grouped(batch)
-        if batch.length <= _SMALL:
-            return self._one_by_one(batch, streams, groups)
+        if batch.length <= _EVENT_BY_EVENT:
+            return self._event_by_event(batch, streams, groups)
         found = Classes(np.zeros(batch.length, np.int32), [0])
         for classes in self._each(batch, streams, groups):
-            found = _joined(found, classes)
+            found = _combined(found, classes)
             if most is not None and len(found.bits) > most:
                 return None
         return found
 
     def _grouped(self, batch: Batch) -> Groups:
-        """Sort predicates by what they look at; the same while the columns stay the same."""
+        """Group predicates by what they read; computed again only when the schema changes."""
         schema = batch.table.schema
         if self._groups is None or self._schema is None or not schema.equals(self._schema):
             self._schema, self._groups = schema, Groups.of(self.predicates, self.given, batch)
@@ -163,9 +155,9 @@ class Classifier:
         ]
 
     def _given_classes(self, batch: Batch) -> Classes:
-        """Unpack answers that came with the events."""
+        """Unpack predicates that were evaluated before."""
         packed = batch.table.column(GIVEN).to_numpy()
-        if packed.min(initial=0) >= 0 and packed.max(initial=0) < _DENSE:
+        if packed.min(initial=0) >= 0 and packed.max(initial=0) < _NUMBERED_BY_TABLE:
             present = np.zeros(int(packed.max(initial=0)) + 1, bool)
             present[packed] = True
             occurring = np.flatnonzero(present)
@@ -182,42 +174,42 @@ class Classifier:
     def _string_classes(
         self, batch: Batch, column: tuple[str, ...], asked: list[tuple[int, Expression]]
     ) -> Classes:
-        """Answer all predicates about a column of strings on its dictionary."""
+        """Evaluate all predicates on a column of strings on its dictionary."""
         strings = batch.vector(column)
         assert isinstance(strings, Strings)
-        if len(strings.distinct) > _RARE:
+        if len(strings.distinct) > _CACHED_LOOKUPS:
             return _vectorised(batch, column, strings, asked)
         bits = [0] * len(strings.distinct)
         texts = strings.distinct.to_pylist()
-        self._answer(bits, column, texts, partial(_holding, asked))
+        self._add_bits(bits, column, texts, partial(_holding, asked))
         return Classes(strings.codes, bits)
 
-    # a few events
+    # batches of a few events
 
-    def _one_by_one(self, batch: Batch, streams: Strings | None, groups: Groups) -> Classes:
+    def _event_by_event(self, batch: Batch, streams: Strings | None, groups: Groups) -> Classes:
         bits = [0] * batch.length
         if self.given:
             answered = self._given_classes(batch)
             bits = [answered.bits[number] for number in answered.numbers.tolist()]
         if groups.types:
             kinds = list(zip(batch.type_names(), _names(streams, batch.length), strict=True))
-            self._answer(bits, None, kinds, partial(_of_kind, groups.types))
+            self._add_bits(bits, None, kinds, partial(_of_kind, groups.types))
         for column, asked in groups.strings.items():
-            self._answer(bits, column, batch.texts(column), partial(_holding, asked))
+            self._add_bits(bits, column, batch.texts(column), partial(_holding, asked))
         for number, predicate in groups.others:
             for row in np.flatnonzero(batch.holds(predicate)):
                 bits[row] |= 1 << number
         return Classes(np.arange(batch.length), bits)
 
-    def _answer(
+    def _add_bits(
         self, bits: list[int], column: Any, values: list[Any], answer: Callable[[Any], int]
     ) -> None:
-        """Add the bits of values, remembered from earlier ones where they were the same."""
-        known = self._answers[column]
+        """Set the bits of values, from the cache where a value occurred before."""
+        known = self._cached[column]
         for row, value in enumerate(values):
             found = known.get(value)
             if found is None:
-                if len(known) >= _REMEMBERED:
+                if len(known) >= _CACHE_SIZE:
                     known.clear()
                 found = known[value] = answer(value)
             bits[row] |= found
@@ -225,11 +217,11 @@ class Classifier:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Predicates, with their numbers, by what they look at."""
+    """Predicates, with their numbers, by what they read."""
 
     types: list[tuple[int, TypeTest]]
     strings: Mapping[tuple[str, ...], list[tuple[int, Expression]]]
-    """By the one column of strings that they read."""
+    """By column, the predicates that read that column of strings alone."""
     others: list[tuple[int, Expression]]
 
     @classmethod
@@ -278,7 +270,7 @@ def _vectorised(
 ) -> Classes:
     codes = np.arange(len(strings.distinct), dtype=np.int32)
     distinct = Batch(batch.table.slice(0, 0), batch.types, batch.tally)
-    distinct.pretend(column, Strings(codes, strings.distinct))
+    distinct.replace_column(column, Strings(codes, strings.distinct))
     bits = [0] * len(codes)
     for number, predicate in asked:
         for code in np.flatnonzero(distinct.holds(predicate)):
@@ -287,14 +279,14 @@ def _vectorised(
 
 
 def _holding(asked: list[tuple[int, Expression]], text: str | None) -> int:
-    """Return the bits of predicates about a string."""
+    """Return the bits of the predicates that a string satisfies."""
     return sum(1 << number for number, each in asked if evaluate(each, lambda _: text) is True)
 
 
 def _only_string_column(predicate: Expression, batch: Batch) -> tuple[str, ...] | None:
     """Return the one column of strings that a predicate reads, if it reads nothing else.
 
-    Arithmetic is done for every event, for it is counted how often it has no value.
+    Arithmetic is evaluated for every event, because results without a value are counted.
     """
     parts = list(subexpressions(predicate))
     if any(isinstance(each, Operation) and each.name in FUNCTIONS for each in parts):
@@ -321,8 +313,8 @@ def _bits(tests: list[tuple[int, TypeTest]], name: str | None, stream: str | Non
     return bits
 
 
-def _joined(left: Classes, right: Classes) -> Classes:
-    """Join two columns of classes into one that has a class for every pair that occurs."""
+def _combined(left: Classes, right: Classes) -> Classes:
+    """Combine two columns of classes into one with a class for every pair that occurs."""
     left, right = _merged(left), _merged(right)
     if len(left.bits) == 1:
         return Classes(right.numbers, [left.bits[0] | bits for bits in right.bits])
@@ -330,10 +322,13 @@ def _joined(left: Classes, right: Classes) -> Classes:
         return Classes(left.numbers, [right.bits[0] | bits for bits in left.bits])
     width = len(right.bits)
     size = len(left.bits) * width
-    pairs = left.numbers.astype(np.int32 if size <= _DENSE else np.int64) * width + right.numbers
-    if size <= _FEW:
+    pairs = (
+        left.numbers.astype(np.int32 if size <= _NUMBERED_BY_TABLE else np.int64) * width
+        + right.numbers
+    )
+    if size <= _NOT_RENUMBERED:
         return Classes(pairs, [a | b for a in left.bits for b in right.bits])
-    if size <= _DENSE:
+    if size <= _NUMBERED_BY_TABLE:
         present = np.zeros(size, bool)
         present[pairs] = True
         occurring = np.flatnonzero(present)

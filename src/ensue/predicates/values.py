@@ -1,4 +1,4 @@
-"""Arrow columns as plain Python values: instants in nanoseconds, NaN as NULL."""
+"""Arrow columns as Python values: instants in nanoseconds, NaN as NULL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from ensue.analysis.types import NANOSECONDS, TIME_UNITS
 from ensue.errors import EventError
 
-_UNITS = TIME_UNITS
 _DAY = NANOSECONDS["DAY"]
 
 
@@ -39,7 +38,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         unit = (
             _DAY
             if pa.types.is_date32(kind)
-            else _UNITS["ms" if pa.types.is_date64(kind) else kind.unit]
+            else TIME_UNITS["ms" if pa.types.is_date64(kind) else kind.unit]
         )
         numbers = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_pylist()
         return [None if number is None else number * unit for number in numbers]

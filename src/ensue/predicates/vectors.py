@@ -1,8 +1,8 @@
-"""Columns of values with NULLs: plain NumPy arrays, and strings by their dictionary.
+"""Columns of values with NULLs: NumPy arrays, strings dictionary-encoded.
 
 A `Numbers` vector holds booleans, integers, doubles, or instants and durations in nanoseconds; a
-`Strings` vector holds one code a row and the distinct strings, so that whatever is asked about a
-string is asked once for each distinct one.
+`Strings` vector holds one code a row and the distinct strings, so that a predicate on strings is
+evaluated once for each distinct string.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ensue.predicates.values import flattened
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Values and, where some are NULL, which are not."""
+    """Values, and a validity mask if some are NULL."""
 
     values: np.ndarray
     valid: np.ndarray | None = None
@@ -33,33 +33,33 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """A code for each row, and the strings they stand for; a NULL has the last code of all."""
+    """A code for each row and the string of each code; NULL has the last code."""
 
     codes: np.ndarray
     distinct: pa.Array
-    """One string a code; the last is NULL."""
+    """The string of each code; the last is NULL."""
 
     def take(self, answers: np.ndarray) -> np.ndarray:
-        """Spread answers about the distinct strings over the rows."""
-        spread: np.ndarray = answers[self.codes]
-        return spread
+        """Expand results of the distinct strings to the rows."""
+        expanded: np.ndarray = answers[self.codes]
+        return expanded
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The elements of all lists one after the other, and the row that each is of."""
+    """The elements of all lists in order, and the row of each."""
 
     rows: np.ndarray
     items: Numbers | Strings
     valid: np.ndarray
-    """Which rows have a list."""
+    """A mask of the rows that are not NULL."""
 
 
 Vector = Numbers | Strings | Lists
 
 
 class UnsupportedError(Exception):
-    """There is no vectorised way to compute this; it is done value by value."""
+    """Raised for what has no vectorised form and is evaluated event by event."""
 
 
 def vector_of(column: pa.ChunkedArray) -> Vector:
@@ -130,14 +130,14 @@ def plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Decode a dictionary column whose dictionary has a NULL or a value twice."""
     if not pa.types.is_dictionary(column.type):
         return column
-    if all(_known(chunk.dictionary).is_plain for chunk in column.chunks):
+    if all(_properties(chunk.dictionary).is_plain for chunk in column.chunks):
         return column
     return column.cast(column.type.value_type)
 
 
 @dataclass
 class _Dictionary:
-    """What is found out about a dictionary; it stays alive with that."""
+    """Properties of a dictionary; it holds the dictionary, so that its address stays taken."""
 
     values: pa.Array
 
@@ -149,45 +149,45 @@ class _Dictionary:
 
     @cached_property
     def distinct(self) -> pa.Array:
-        """The strings, and NULL after them."""
+        """The strings, followed by NULL."""
         return pa.concat_arrays([self.values.cast(pa.string()), pa.array([None], pa.string())])
 
     @cached_property
     def plain(self) -> list[Any]:
-        """The values as Python has them."""
+        """The values as Python objects."""
         return cast(list[Any], self.values.to_pylist())
 
 
 def plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a short column as Python has them."""
+    """Return the values of a short column as Python objects."""
     if not pa.types.is_dictionary(column.type) or column.num_chunks != 1 or column.null_count:
         return cast(list[Any], column.to_pylist())
     chunk = column.chunk(0)
-    if len(chunk.dictionary) <= len(column):  # it was made for these rows, and comes once
+    if len(chunk.dictionary) <= len(column):  # it was made for these rows and is not reused
         return cast(list[Any], column.to_pylist())
-    known = _known(chunk.dictionary).plain
+    known = _properties(chunk.dictionary).plain
     return [known[index] for index in chunk.indices.to_pylist()]
 
 
 _RECENT: dict[tuple[Any, ...], _Dictionary] = {}
-"""The last dictionaries, by where they lie: the batches of a stream often share theirs."""
+"""Recently used dictionaries by address: the batches of a stream often share one."""
 
 _RECENT_LOCK = Lock()
-"""Sessions in other threads look up theirs at the same time."""
+"""Sessions in several threads share the cache."""
 
-_MOST_RECENT, _SHORT = 16, 4096
+_CACHED_DICTIONARIES, _LONGEST_CACHED = 16, 4096
 
 
-def _known(values: pa.Array) -> _Dictionary:
-    """Find out about a dictionary, once."""
-    if len(values) > _SHORT:
+def _properties(values: pa.Array) -> _Dictionary:
+    """Return the properties of a dictionary, from the cache if it is short."""
+    if len(values) > _LONGEST_CACHED:
         return _Dictionary(values)
     places = tuple(None if each is None else each.address for each in values.buffers())
     key = (places, values.offset, len(values), values.type)
     with _RECENT_LOCK:
         found = _RECENT.get(key)
         if found is None:
-            if len(_RECENT) >= _MOST_RECENT:
+            if len(_RECENT) >= _CACHED_DICTIONARIES:
                 _RECENT.pop(next(iter(_RECENT)))
             found = _RECENT[key] = _Dictionary(values)
     return found
@@ -205,7 +205,7 @@ def _strings(column: pa.ChunkedArray) -> Vector:
     if not _is_string(column.type.value_type):
         return vector_of(column.cast(column.type.value_type))
     array = single_chunk(column)
-    distinct = _known(array.dictionary).distinct
+    distinct = _properties(array.dictionary).distinct
     codes = array.indices
     if codes.null_count:
         codes = pc.fill_null(codes.cast(pa.int64()), len(distinct) - 1)
@@ -221,7 +221,7 @@ def single_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def path_column(table: pa.Table, path: AttributePath) -> pa.ChunkedArray | None:
-    """Return a column or a nested field, or None where the table has no such thing."""
+    """Return a column or a nested field, or None if the table has none."""
     index = table.schema.get_field_index(path[0])
     if index < 0:
         return None

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.types import Type
-from ensue.logic.reference import ComplexEvent, Computed, Found
+from ensue.logic.clauses import Found
+from ensue.logic.complex_event import ComplexEvent, Computed
 from ensue.predicates.arrow_values import arrow_type, arrow_values
 
 

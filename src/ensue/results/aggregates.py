@@ -19,7 +19,7 @@ from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each
 from ensue.analysis.patterns import aggregate_type
 from ensue.analysis.types import Type
-from ensue.automata.registers import Interval
+from ensue.automata.deferred import Interval
 from ensue.kernels.aggregate import (
     CODES,
     COUNT,
@@ -34,8 +34,8 @@ from ensue.kernels.aggregate import (
 from ensue.kernels.memory import read_only
 from ensue.logic import formula as f
 from ensue.logic.aggregates import aggregate
+from ensue.logic.clauses import Found
 from ensue.logic.evaluate import Tally
-from ensue.logic.reference import Found
 from ensue.plan.aggregate_bounds import AggregateBound
 from ensue.plan.residual_operators import ResidualOperator
 from ensue.predicates.evaluate import Batch

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ensue.analysis.types import Type
 from ensue.kernels.memory import new_integers
-from ensue.logic.reference import Found, Row
+from ensue.logic.clauses import Found, Row
 from ensue.plan.result_schema import Path, ResultSchema
 from ensue.predicates.arrow_values import arrow_type
 from ensue.predicates.vectors import column_at

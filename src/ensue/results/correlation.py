@@ -24,12 +24,13 @@ from ensue.analysis.expressions import (
     Expression,
     Value,
 )
-from ensue.automata.registers import Deferred
+from ensue.automata.deferred import Deferred
 from ensue.errors import EventError
 from ensue.kernels.graph.segment import Listing
 from ensue.logic.evaluate import Tally, evaluate
 from ensue.plan.correlated import CorrelatedCondition, Read
-from ensue.predicates.evaluate import COMPARISONS, Batch
+from ensue.predicates.evaluate import Batch
+from ensue.predicates.three_valued import COMPARISONS
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, column_at
 from ensue.stream.batch import EventBatch

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ensue.automata.registers import Interval
+from ensue.automata.deferred import Interval
 from ensue.kernels.graph.segment import Listing
 from ensue.results.absent_matches import Asked
 from ensue.results.correlation import marked

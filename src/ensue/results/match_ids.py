@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ensue.logic.reference import ComplexEvent, Computed
+from ensue.logic.complex_event import ComplexEvent, Computed
 from ensue.plan.result_schema import Numbering
 from ensue.predicates.vectors import column_at
 from ensue.results.match_set import Made, MatchColumns

@@ -15,7 +15,8 @@ from ensue.kernels.graph.bounded import Bounds
 from ensue.kernels.graph.segment import Listing, Segment
 from ensue.kernels.layout import Hits
 from ensue.kernels.memory import new_integers
-from ensue.logic.reference import ComplexEvent, Found
+from ensue.logic.clauses import Found
+from ensue.logic.complex_event import ComplexEvent
 from ensue.messages import Message, Option
 
 UNKNOWN = sys.maxsize

@@ -17,19 +17,12 @@ from typing import Any
 import numpy as np
 
 from ensue.analysis.expressions import paths_of
-from ensue.automata.registers import Deferred, Maker, Round
+from ensue.automata.deferred import Deferred, InnerAggregate, Round
 from ensue.logic import formula as f
+from ensue.logic.clauses import Found, support_only
+from ensue.logic.complex_event import ComplexEvent, Computed, Event
 from ensue.logic.evaluate import Tally
-from ensue.logic.reference import (
-    ComplexEvent,
-    Computed,
-    Event,
-    Found,
-    Reference,
-    projected,
-    select,
-    support_only,
-)
+from ensue.logic.reference import Reference, projected, select
 from ensue.plan.residual import Residual
 from ensue.plan.residual_operators import read_columns
 from ensue.results.bounds import bounds_of
@@ -216,19 +209,21 @@ class ResidualFilter:
         residual = self.residual
         made: list[list[tuple[str, Computed]]] = []
 
-        def scope(each: Maker | Deferred, round: Round) -> ComplexEvent:
+        def scope(each: InnerAggregate | Deferred, round: Round) -> ComplexEvent:
             computed = frozenset(
                 one
-                for number in each.makers
+                for number in each.inner_aggregates
                 for one in made[number]
                 if round.first <= one[1].end <= round.last
             )
             return ComplexEvent(word.start, round.last, round.bound, computed)
 
-        for maker in residual.makers:
-            rounds = (scope(maker, round) for round in maker.rounds(word.labels))
-            name = maker.formula.variable
-            made.append([(name, reference.computed(c, maker.formula)) for c in rounds])
+        for inner_aggregate in residual.inner_aggregates:
+            rounds = (
+                scope(inner_aggregate, round) for round in inner_aggregate.rounds(word.labels)
+            )
+            name = inner_aggregate.formula.variable
+            made.append([(name, reference.computed(c, inner_aggregate.formula)) for c in rounds])
         for deferred in residual.deferred:
             for round in deferred.rounds(word.labels):
                 if not reference.satisfies(scope(deferred, round), deferred.condition):
@@ -259,7 +254,7 @@ class ResidualFilter:
             labels = self.found.labels
             self.found.keeps = Undisturbed(residual.intervals, self.barriers, labels, self._view)
         every = (paths_of(read) for each in residual.deferred for read in each.expressions())
-        operators = (*residual.operators, *(each.formula for each in residual.makers))
+        operators = (*residual.operators, *(each.formula for each in residual.inner_aggregates))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)
         rows: Any = Rows(self._view, frozenset(read))
         return Reference(rows, self.tally)

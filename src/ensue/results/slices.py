@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ensue.logic.reference import Found
+from ensue.logic.clauses import Found
 from ensue.results.chunk import ResultChunk
 from ensue.results.match_set import UNKNOWN, MatchColumns, MatchSet
 from ensue.results.totals import TotalRows

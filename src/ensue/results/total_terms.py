@@ -20,6 +20,7 @@ from ensue.kernels.count.driver import Terms
 from ensue.kernels.count.weights import NO_VALUE, Values, Weights
 from ensue.predicates.arrow_values import arrow_type, arrow_values
 from ensue.predicates.evaluate import Batch
+from ensue.predicates.sortable import from_sortable, to_sortable
 from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, column_at
 
@@ -258,18 +259,6 @@ def _codes(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
     if len(codes) and (codes.max() == NO_VALUE or codes.min() == -NO_VALUE - 1):
         raise UnsupportedError("numbers at the very end of 64 bits")
     return codes, vector.is_valid()
-
-
-def to_sortable(values: np.ndarray) -> np.ndarray:
-    """Write doubles as whole numbers of the same order."""
-    bits = np.ascontiguousarray(values).view(np.int64)
-    return bits ^ ((bits >> 63) & np.int64(MOST))
-
-
-def from_sortable(codes: np.ndarray) -> np.ndarray:
-    """Return the doubles again."""
-    bits: np.ndarray = codes ^ ((codes >> 63) & np.int64(MOST))
-    return bits.view(np.float64)
 
 
 def _saturated(count: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from ensue.analysis.bound import Interval
 from ensue.analysis.types import Type
 from ensue.kernels.count.runs import Counted
 from ensue.kernels.count.weights import Weights, load_weights, save_weights
-from ensue.logic.reference import Row
+from ensue.logic.clauses import Row
 from ensue.predicates.arrow_values import arrow_type, python_value
 from ensue.predicates.vectors import column_at
 from ensue.results.total_terms import MOST, Adder

@@ -1,4 +1,4 @@
-"""Rule files: a .ceql file whose settings stand in a header, or in a .toml file beside it.
+"""Rule files: a .ceql file with its settings in a header, or in a .toml file beside it.
 
     +++
     title = "Many failed logins"
@@ -6,8 +6,8 @@
     +++
     SELECT * FROM Logins WHERE ...
 
-The header is TOML between two lines `+++`. It becomes blank before the query is parsed, so that
-lines and carets of errors are those of the file; a file without a header is read as it is.
+The header is TOML between two lines `+++`. It is replaced by blanks before the query is parsed, so
+that lines and columns of errors are those of the file; a file without a header is read as it is.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _TOML_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
 class RuleError(EnsueError, ValueError):
-    """A rule file that cannot be used; the sentence names the place and the way out."""
+    """A rule file that cannot be used; the message names the place and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """A query as it is to be parsed, and its settings."""
+    """A query to be parsed, and its settings."""
 
     source: Source
     settings: Mapping[str, Any] = field(default_factory=dict)
     place: str = ""
-    """Where the settings stand."""
+    """The file with the settings."""
 
     @property
     def has_settings(self) -> bool:
-        """Whether it says anything besides its query."""
+        """Whether it has settings besides its query."""
         return bool(self.place)
 
 
@@ -64,7 +64,7 @@ def read_rule(path: Path) -> RuleFile:
 
 
 def decoded(data: bytes, name: str) -> Source:
-    """Decode a query; point at what is not UTF-8."""
+    """Decode a query; the error points at the byte that is not UTF-8."""
     data = data.removeprefix(BOM_UTF8)
     try:
         return Source(data.decode(), name)
@@ -77,7 +77,7 @@ def decoded(data: bytes, name: str) -> Source:
 
 
 def split_rule(source: Source) -> RuleFile:
-    """Take the header of a rule, if it has one.
+    """Split a rule into its header, if it has one, and its query.
 
     >>> rule = split_rule(Source("+++\\ntitle = 'two'\\n+++\\nSELECT * FROM S WHERE A"))
     >>> rule.settings, rule.source.place(rule.source.text.index("SELECT"))
@@ -97,7 +97,7 @@ def split_rule(source: Source) -> RuleFile:
 
 
 def _settings(text: str, name: str, before: int) -> dict[str, Any]:
-    """Parse and validate settings; `before` lines stand above them."""
+    """Parse and validate settings; `before` lines precede them."""
     try:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""Rules: compiled queries with their settings and what to say about their matches."""
+"""Rules: compiled queries with their settings and metadata."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ensue.options import SchemaLike
 from ensue.rules.files import RuleError, RuleFile, read_rule
 from ensue.rules.settings import METADATA, READ
 
-_END = ".ceql"
+_SUFFIX = ".ceql"
 
 
 @dataclass(frozen=True, repr=False)
 class Rule(Query):
-    """A query with the settings of its file, which hold wherever it is run.
+    """A query with the settings of its file, which apply wherever it is run.
 
-    Options that are given to `run`, `open` or `recognize` go before those settings.
+    Options given to `run`, `open` or `recognize` override those settings.
     """
 
     name: str = ""
@@ -37,7 +37,7 @@ class Rule(Query):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the file says about the rule: title, description, severity, tags."""
+        """The metadata of the rule: title, description, severity, tags."""
         found = {name: getattr(self, name) for name in METADATA}
         return {**found, "tags": list(self.tags)}
 
@@ -50,13 +50,13 @@ def load_rules(
 ) -> dict[str, Rule]:
     """Read a rule file, a folder with all .ceql files below it, or several of these.
 
-    What comes back, {name: rule}, is what `ensue.run`, `ensue.open` and `recognize` take. A rule
-    is named after its file, without .ceql and seen from the folder.
+    Returns {name: rule}, which `ensue.run`, `ensue.open` and `recognize` accept. A rule is named
+    after its file, relative to the folder and without .ceql.
 
     Args:
         path: files and folders.
         schema: types of attributes, in place of those that the files have.
-        params: values for the parameters $name of those rules that have them; they go before
+        params: values for the parameters $name of those rules that have them; they override
             the values in the files.
     """
     paths = [path] if isinstance(path, str | PathLike) else list(path)
@@ -67,20 +67,20 @@ def load_rules(
 
 
 def rule_files(paths: Iterable[Path]) -> dict[str, Path]:
-    """Find rule files, by the names of their rules."""
+    """Return rule files by the names of their rules."""
     files: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
             raise RuleError(f"{path}: there is no such file or folder")
-        found = {path.name.removesuffix(_END): path}
+        found = {path.name.removesuffix(_SUFFIX): path}
         if path.is_dir():
             found = {
                 each.relative_to(path).with_suffix("").as_posix(): each
-                for each in sorted(path.rglob(f"*{_END}"))
+                for each in sorted(path.rglob(f"*{_SUFFIX}"))
                 if each.is_file()
             }
             if not found:
-                raise RuleError(f"{path}: there is no {_END} file in this folder")
+                raise RuleError(f"{path}: there is no {_SUFFIX} file in this folder")
         for name, file in found.items():
             if name in files and files[name] != file:
                 raise RuleError(f"{files[name]} and {file}: there are two rules named '{name}'")
@@ -94,7 +94,7 @@ def parameters_of(source: Source) -> set[str]:
 
 
 def refuse_unknown_parameters(rules: Iterable[RuleFile], params: Mapping[str, object]) -> None:
-    """Stop at a value for a parameter that no rule has."""
+    """Raise RuleError for a value of a parameter that no rule has."""
     known = {name for rule in rules for name in parameters_of(rule.source)} if params else set()
     for name in params:
         if name not in known:
@@ -103,7 +103,7 @@ def refuse_unknown_parameters(rules: Iterable[RuleFile], params: Mapping[str, ob
 
 
 def refuse_foreign_parameters(rule: RuleFile) -> None:
-    """Stop at settings that have a value for a parameter that the query does not have."""
+    """Raise RuleError for a setting of a parameter that the query does not have."""
     given = rule.settings.get("params", {})
     has = parameters_of(rule.source) if given else set()
     for each in given:
@@ -124,7 +124,7 @@ def schema_of(rule: RuleFile) -> Schema:
 
 
 def compiled(name: str, rule: RuleFile, schema: SchemaLike, params: Mapping[str, object]) -> Rule:
-    """Compile a rule under its settings."""
+    """Compile a rule with its settings."""
     settings, source = rule.settings, rule.source
     has = parameters_of(source)
     known = schema_of(rule) if schema is None else schema

@@ -1,4 +1,4 @@
-"""What a rule file may say besides its query: one declaration for the validator and for editors.
+"""The settings of a rule file: one declaration for the validator and for editors.
 
 Each key has a fragment of JSON Schema. `validate` interprets the fragments, and `json_schema` puts
 them together into the schema that is shipped as rule.schema.json; a test keeps the file equal.
@@ -25,7 +25,7 @@ _READ: dict[str, Fragment] = {
     "time_unit": {"type": "string", "enum": list(get_args(TimeUnit))},
     "lateness": {"type": ["string", "integer"]},
 }
-"""Read options that are no plain strings."""
+"""Read options that are not plain strings."""
 
 
 def _described(fragment: Fragment, about: str) -> Fragment:
@@ -43,7 +43,7 @@ METADATA: dict[str, Fragment] = {
         {"type": "array", "items": _STRING, "uniqueItems": True}, "words to find it by."
     ),
 }
-"""What results carry on."""
+"""Metadata, which results carry."""
 
 
 def _of_option(name: str, hint: object) -> Fragment:
@@ -78,7 +78,7 @@ COMPILE: dict[str, Fragment] = {
         {"type": "object", "additionalProperties": _ANY}, "values for the parameters $name."
     ),
 }
-"""What the query is compiled with."""
+"""Settings for the compilation of the query."""
 
 KEYS: dict[str, Fragment] = {**METADATA, **READ, **COMPILE}
 
@@ -97,7 +97,7 @@ def json_schema() -> Fragment:
 
 
 class SettingsError(ValueError):
-    """What is wrong with a header, and the key that it is about."""
+    """An error in a header, and its key."""
 
     def __init__(self, key: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -105,7 +105,7 @@ class SettingsError(ValueError):
 
 
 def validate(settings: Mapping[str, Any]) -> None:
-    """Refuse keys that mean nothing and values of the wrong kind.
+    """Raise SettingsError for unknown keys and values of the wrong type.
 
     >>> validate({"severty": "high"})
     Traceback (most recent call last):
@@ -116,7 +116,7 @@ def validate(settings: Mapping[str, Any]) -> None:
 
 
 def problems(settings: Mapping[str, Any]) -> Iterator[SettingsError]:
-    """Give all that is wrong."""
+    """Yield all errors."""
     for key, value in settings.items():
         if key not in KEYS:
             near = nearest(key, KEYS)
@@ -166,11 +166,11 @@ _TYPES: dict[str, type] = {
 
 
 def _mismatch(value: Any, fragment: Fragment) -> str | None:
-    """Say what a value should be, where it is something else."""
+    """Return what a value should be, or None if it is valid."""
     kinds = fragment.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     allowed = tuple(_TYPES[kind] for kind in kinds)
-    # To Python, True is a number too.
+    # In Python, True is an integer.
     stray = isinstance(value, bool) and bool not in allowed
     if kinds and (stray or not isinstance(value, allowed)):
         return " or ".join(_NAMES[kind] for kind in kinds)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from ensue.analysis.schema import AttributePath
-from ensue.predicates.spark import column
+from ensue.predicates.spark_literals import column
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
 from ensue.spark.order import Key, order_of

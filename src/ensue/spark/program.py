@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.schema import AttributePath
-from ensue.automata.build import Compiled, Predicate
+from ensue.automata.compiled import Compiled, Predicate
 from ensue.engine.binding import bind_to
 from ensue.engine.query import Query
 from ensue.errors import EventError

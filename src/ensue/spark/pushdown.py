@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ensue.analysis.schema import AttributePath
-from ensue.automata.build import Predicate
+from ensue.automata.compiled import Predicate
 from ensue.automata.relevance import needed
-from ensue.predicates.spark import Writer, column, string
+from ensue.predicates.spark_literals import column, string
+from ensue.predicates.spark_sql import Writer
 from ensue.predicates.vectors import UnsupportedError, path_column
 from ensue.spark.program import Program
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas import types as pyspark_types
 from pyspark.sql.types import StringType, StructType
 
-from ensue.predicates.spark import column
+from ensue.predicates.spark_literals import column
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -18,7 +18,7 @@ from ensue.analysis.schema import OPEN, Schema
 from ensue.analysis.types import TIME_UNITS, Type, from_arrow
 from ensue.errors import EventError
 from ensue.io.columns import TextOptions
-from ensue.io.dicts import UsualRows
+from ensue.io.dicts import FastRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.rejected import Rejected
@@ -77,7 +77,7 @@ class Conformer:
     """Columns whose times came as doubles."""
     _new_instants: set[str] = field(default_factory=set)
     """Those of the push that is read."""
-    _rows: UsualRows | None = None
+    _rows: FastRows | None = None
     _rows_of: Fields | None = None
 
     @property
@@ -121,7 +121,7 @@ class Conformer:
         if not self.fields or not rows:
             return None
         if self._rows is None or self._rows_of is not self.fields:
-            self._rows, self._rows_of = UsualRows(self.fields), self.fields
+            self._rows, self._rows_of = FastRows(self.fields), self.fields
         return self._rows.table(rows)
 
     def batches(self, events: object) -> Iterator[ConformedInput] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ensue.logic.reference import Event
+from ensue.logic.complex_event import Event
 from ensue.predicates.values import python_values
 from ensue.stream.batch import EventBatch
 

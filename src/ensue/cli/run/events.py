@@ -16,11 +16,11 @@ from ensue.engine.binding import bind_to
 from ensue.engine.query import Query
 from ensue.engine.text_options import text_options
 from ensue.errors import EventError
-from ensue.io.ahead import ahead
-from ensue.io.columns import Cut, Locate, Position, Reader, TextOptions
+from ensue.io.columns import Locate, Position, ReadBatch, Reader, TextOptions
 from ensue.io.events import EventSource
 from ensue.io.files import COMPRESSED
 from ensue.io.follow import Wait
+from ensue.io.prefetch import prefetch
 from ensue.io.readers import files_of, open_files, open_pipe
 from ensue.io.rejected import Rejected
 from ensue.messages import Message, Option
@@ -123,30 +123,32 @@ class Events:
 
     def steps(self, needs: Needs) -> Iterator[Step]:
         """Read the events, of several streams those first that lie behind in time."""
-        cuts = {name: self._cuts(reader, needs) for name, reader in self._readers.items()}
+        read_batches = {
+            name: self._read_batches(reader, needs) for name, reader in self._readers.items()
+        }
         position = dict(self._start)
         read = 0
-        for name, cut in _merged(cuts, needs):
-            read += cut.batch.num_rows
-            position = {**position, name: cut.position}
-            source = _source(self._readers[name], cut.batch) if cut.batch.num_rows else None
+        for name, each in _merged(read_batches, needs):
+            read += each.batch.num_rows
+            position = {**position, name: each.position}
+            source = _source(self._readers[name], each.batch) if each.batch.num_rows else None
             yield Step(
                 {name: source} if name and source else source,
-                cut.batch.num_rows,
+                each.batch.num_rows,
                 position,
-                self._fraction(read, cut.position),
-                cut.rejected,
-                cut.locate,
+                self._fraction(read, each.position),
+                each.rejected,
+                each.locate,
             )
         if not read and not self._start:
             # Of no events at all, the query still wants to see the columns.
             nothing = {name: _source(each, None) for name, each in self._readers.items()}
             yield Step(nothing.get("", nothing), 0, position, None)
 
-    def _cuts(self, reader: Reader, needs: Needs) -> Iterator[Cut]:
-        cuts = reader.cuts(needs.columns)
+    def _read_batches(self, reader: Reader, needs: Needs) -> Iterator[ReadBatch]:
+        read_batches = reader.read_batches(needs.columns)
         # What comes through a pipe, or grows, is waited for, and that must be left at any time.
-        return cuts if self._pipe or self._wait else ahead(cuts)
+        return read_batches if self._pipe or self._wait else prefetch(read_batches)
 
     def _fraction(self, read: int, position: Position) -> float | None:
         if None not in self._rows:
@@ -203,23 +205,25 @@ def _source(reader: Reader, batch: pa.RecordBatch | None) -> EventSource:
     return EventSource(batch.schema, iter([batch]), reader.closed)
 
 
-def _merged(cuts: dict[str, Iterator[Cut]], needs: Needs) -> Iterator[tuple[str, Cut]]:
+def _merged(
+    read_batches: dict[str, Iterator[ReadBatch]], needs: Needs
+) -> Iterator[tuple[str, ReadBatch]]:
     """Read every stream, always the one whose last event is the earliest."""
-    if len(cuts) == 1:
-        for name, only in cuts.items():
+    if len(read_batches) == 1:
+        for name, only in read_batches.items():
             for each in only:
                 yield name, each
         return
-    reached: dict[str, object] = dict.fromkeys(cuts)
+    reached: dict[str, object] = dict.fromkeys(read_batches)
     while reached:
         name = min(reached, key=lambda each: _order(reached[each]))
-        cut = next(cuts[name], None)
-        if cut is None:
+        read = next(read_batches[name], None)
+        if read is None:
             del reached[name]
             continue
-        yield name, cut
-        if needs.time is not None and cut.batch.num_rows:
-            table = pa.Table.from_batches([cut.batch])
+        yield name, read
+        if needs.time is not None and read.batch.num_rows:
+            table = pa.Table.from_batches([read.batch])
             reached[name] = column_at(table, needs.time)[-1].as_py()
 
 

@@ -1,4 +1,4 @@
-"""Do the next thing while the last one is being looked at."""
+"""Prefetching: iterate in a background thread while earlier items are processed."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TypeVar
 
 _Item = TypeVar("_Item")
 
-_SHORT = 0.1
-"""After so many seconds, a thread looks whether anybody still listens."""
+_POLL_SECONDS = 0.1
+"""How often a blocked thread checks whether the consumer has stopped."""
 
 
-def ahead(items: Iterator[_Item], most: int = 2) -> Iterator[_Item]:
-    """Iterate in another thread, up to so many items ahead.
+def prefetch(items: Iterator[_Item], most: int = 2) -> Iterator[_Item]:
+    """Iterate in another thread, up to `most` items ahead of the consumer.
 
-    >>> list(ahead(iter(range(5))))
+    >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
     """
     queue: Queue[tuple[_Item] | BaseException | None] = Queue(most)
     stopped = Event()
 
-    def hand_over(item: tuple[_Item] | BaseException | None) -> None:
+    def put(item: tuple[_Item] | BaseException | None) -> None:
         while not stopped.is_set():
             try:
-                queue.put(item, timeout=_SHORT)
+                queue.put(item, timeout=_POLL_SECONDS)
                 return
             except Full:
                 continue
@@ -33,12 +33,12 @@ def ahead(items: Iterator[_Item], most: int = 2) -> Iterator[_Item]:
     def work() -> None:
         try:
             for item in items:
-                hand_over((item,))
+                put((item,))
                 if stopped.is_set():
                     return
-            hand_over(None)
-        except BaseException as error:  # raised where the items are asked for
-            hand_over(error)
+            put(None)
+        except BaseException as error:  # raised in the consumer's thread
+            put(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
@@ -51,7 +51,7 @@ def ahead(items: Iterator[_Item], most: int = 2) -> Iterator[_Item]:
         stopped.set()
         while thread.is_alive():
             try:
-                queue.get(timeout=_SHORT)
+                queue.get(timeout=_POLL_SECONDS)
             except Empty:
                 continue
         thread.join()

@@ -1,4 +1,4 @@
-"""Where the parser could not go on, and the words for it."""
+"""The state of the parser at a syntax error, and its description in words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ CLAUSES = ("PARTITION", "WITHIN", "CONSUME", "LIMIT", "EVERY")
 
 
 @dataclass(frozen=True, slots=True)
-class Stumble:
-    """Where the parser could not go on."""
+class ParseFailure:
+    """A syntax error: the token that the parser cannot accept, and what it expects there."""
 
     tokens: Sequence[Token]
     at: int
@@ -32,13 +32,13 @@ class Stumble:
         return self.tokens[index] if index < len(self.tokens) else None
 
     def within(self, *words: str) -> bool:
-        """Tell whether the last open keyword is one of these."""
+        """Return whether the last open keyword is one of these."""
         keywords = [token.kind for token in self.inside if token.kind in RESERVED]
         return bool(keywords) and keywords[-1] in words
 
     @property
     def after_pattern(self) -> bool:
-        """Tell whether a whole pattern stands before the token."""
+        """Whether a complete pattern precedes the token."""
         return ";" in self.expected and "FILTER" in self.expected
 
     @property
@@ -50,9 +50,9 @@ class Stumble:
         return "STRING" in self.expected and "PARAMETER" in self.expected
 
 
-def found(stumble: Stumble) -> str:
-    """Say what stands where the parser could not go on."""
-    token = stumble.token
+def found(failure: ParseFailure) -> str:
+    """Describe the token that the parser cannot accept."""
+    token = failure.token
     if token.kind == END:
         return "the query ends here"
     if token.kind == "STRING":
@@ -86,9 +86,9 @@ _SINGLE = {
 }
 
 
-def expected_words(stumble: Stumble) -> str:
-    """Put the expected tokens into words, groups of them by one."""
-    left = set(stumble.expected)
+def expected_words(failure: ParseFailure) -> str:
+    """Describe the expected tokens, naming groups instead of their members."""
+    left = set(failure.expected)
     words: list[str] = []
 
     def take(name: str, group: set[str], needed: set[str]) -> None:
@@ -96,14 +96,14 @@ def expected_words(stumble: Stumble) -> str:
             words.append(name)
             left.difference_update(group)
 
-    if stumble.wants_value:
+    if failure.wants_value:
         words.append("a condition" if "NOT" in left else "a value")
         left -= {"NAME", "ANY", "STRING", "INTEGER", "DECIMAL", "PARAMETER", "TRUE", "FALSE"}
         left -= {"NULL", "(", "-", "NOT"}
-    elif stumble.wants_pattern:
+    elif failure.wants_pattern:
         words.append("a pattern")
         left -= {"NAME", "ANY", "NOT", "("}
-    if stumble.after_pattern:
+    if failure.after_pattern:
         take("an operator such as ';', OR or AS", _PATTERN_OPERATORS, {";", "AS"})
         take("a repetition such as '+'", _REPETITIONS, {"+", "{"})
         take("FILTER, AGGREGATE or PROJECT", _PATTERN_SUFFIXES, {"FILTER"})

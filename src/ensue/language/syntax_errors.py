@@ -1,8 +1,8 @@
-"""What to say about text that the grammar has no place for.
+"""Diagnostics of syntax errors.
 
-The parser hands over the tokens, the one it stumbled on, and the kinds that could have come
-instead. First come the mistakes people really make, each with its own code and, where it is
-clear what was meant, a replacement; else the expected tokens are put into words.
+The parser passes the tokens, the one that it cannot accept, and the kinds that it would accept.
+Rules for common mistakes come first, each with its own code and, where the intention is clear, a
+replacement; otherwise the diagnostic lists the expected tokens.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ensue.errors import Diagnostic
 from ensue.language import clause_mistakes as clauses
 from ensue.language import paper_mistakes as papers
 from ensue.language import pattern_mistakes as patterns
-from ensue.language.stumble import Stumble, expected_words, found
+from ensue.language.parse_failure import ParseFailure, expected_words, found
 from ensue.language.tokens import Token
 
-_RULES: tuple[Callable[[Stumble], Diagnostic | None], ...] = (
+_RULES: tuple[Callable[[ParseFailure], Diagnostic | None], ...] = (
     clauses.empty,
     clauses.misspelt_start,
     papers.in_for_as,
@@ -54,18 +54,18 @@ _RULES: tuple[Callable[[Stumble], Diagnostic | None], ...] = (
     clauses.misspelt_keyword,
     clauses.after_query,
 )
-"""In this order: what several rules would take for theirs goes to the first of them."""
+"""Tried in this order; the first rule that applies wins."""
 
 
-def complain(
+def diagnose(
     tokens: Sequence[Token], at: int, expected: frozenset[str], inside: Sequence[Token]
 ) -> Diagnostic:
-    """Say what is wrong at a token."""
-    stumble = Stumble(tokens, at, expected, inside)
+    """Return the diagnostic of a syntax error at a token."""
+    failure = ParseFailure(tokens, at, expected, inside)
     for rule in _RULES:
-        complaint = rule(stumble)
-        if complaint is not None:
-            return complaint
+        diagnostic = rule(failure)
+        if diagnostic is not None:
+            return diagnostic
     return Diagnostic(
-        "E100", stumble.token.span, f"{found(stumble)}, expected {expected_words(stumble)}"
+        "E100", failure.token.span, f"{found(failure)}, expected {expected_words(failure)}"
     )
