@@ -371,8 +371,8 @@ _DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
 _SHORT = {"h": "HOUR", "m": "MINUTE", "min": "MINUTE", "d": "DAY", "sec": "SECOND"}
 
 
-def duration(lateness: str | timedelta) -> int:
-    """Return a lateness bound in nanoseconds.
+def duration(lateness: str | timedelta, name: str = "lateness") -> int:
+    """Return a length of time, such as a lateness bound, in nanoseconds.
 
     >>> duration("1.5 s"), duration(timedelta(milliseconds=2))
     (1500000000, 2000000)
@@ -388,5 +388,5 @@ def duration(lateness: str | timedelta) -> int:
         if singular in NANOSECONDS:
             return int(float(found[1]) * NANOSECONDS[singular])
     raise ValueError(
-        Message(Option("lateness", lateness), " is not a duration; write '10 seconds' or '500 ms'")
+        Message(Option(name, lateness), " is not a duration; write '10 seconds' or '500 ms'")
     )

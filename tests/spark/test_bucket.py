@@ -191,3 +191,41 @@ def test_live_states_are_found_by_version_alone_and_let_go() -> None:
     states.put("v6", "here", "q", 3, batch=6)
     assert states.take("w1") is None
     assert states.take("w2") == "of another query"
+
+
+@pytest.mark.parametrize("text", [PLAIN, ABSENT, INTERVALS, UNBOUNDED])
+@pytest.mark.parametrize("survives", [True, False], ids=["live", "rebuilt"])
+def test_an_idle_stream_gives_what_a_later_event_would_bring_out(text: str, survives: bool) -> None:
+    made = replace(bucket(text), idle_timeout=30)
+    stored, state, found = Stored(), made.begin(), []
+    batches = [[events(0)], [events(1)], *[[]] * 9]
+    watermarks = [0, 1000, *[1009] * 9]
+    for number, (tables, watermark) in enumerate(zip(batches, watermarks, strict=True)):
+        if not survives:
+            state = stored.restore(made)
+        step = state.step(tables, watermark, 5_000_000 + 10 * number)
+        stored.take(step)
+        found += map(table_of, step.rows)
+        # The third micro-batch is the first to see the last watermark; four later, 30 have passed.
+        assert step.head.watermark == watermark + max(number - 3, 0) * 10 * (number >= 6)
+    waits = stored.restore(made)
+    assert not waits.waiting
+    whole = pa.concat_tables([events(0), events(1)])
+    expected = ensue.run(text, whole, time="ts", time_unit="ms", tiebreak="id")
+    assert expected.count > 0
+    assert sum(table.num_rows for table in found) == expected.count
+    assert not [table for table in waits.rest() if table.num_rows]
+    late = waits.step([events(3)], 1009, None)
+    assert late.counts.late == 100
+
+
+def test_neither_a_stop_nor_a_slow_micro_batch_is_idle_when_events_were_there() -> None:
+    made = replace(bucket(PLAIN), idle_timeout=30)
+    state = made.begin()
+    state.step([events(0)], 0, 100)
+    state.step([], 1009, 110)
+    # The stream was stopped for long; the events that had come meanwhile are on time.
+    step = state.step([events(2)], 1009, 900_000)
+    assert (step.counts.late, step.head.watermark) == (0, 1009)
+    step = state.step([events(3)], 1029, 900_010)
+    assert (step.counts.late, step.head.watermark) == (0, 1029)

@@ -20,6 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 import ensue
 from ensue.errors import EventError
 from ensue.spark import recognize
+from ensue.spark.streaming import idle
+from ensue.spark.streaming.idle import TICK
 from tests.spark.frames import SCHEMA, local
 from tests.spark.patience import TOO_SLOW, TRIES, finished
 from tests.spark.random_queries import SEED, batch
@@ -269,6 +271,36 @@ def test_the_watermark_may_be_the_frames_own_and_totals_come_out(
         expected = [(row.partition["g"], row["n"], row["s"]) for row in run(name)]
         assert expected
         assert of(name, "g", "n", "s") == sorted(expected)
+
+
+def test_an_idle_stream_moves_on_by_processing_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, clock = Source(spark, tmp_path / "events"), Source(spark, tmp_path / "clock")
+
+    def event(kind: str, at: int) -> dict[str, Any]:
+        return {"id": at, "type": kind, "v": 1, "w": 1.0, "g": "p", "ts": at}
+
+    # B waits for a watermark beyond it, which no event brings; the last event comes too late.
+    brought = [[event("A", 1000), event("B", 1001)], [], [], [], [], [event("B", 1500)]]
+    for number, rows_ in enumerate(brought):
+        source.write(pa.Table.from_pylist(rows_, SCHEMA))
+        clock.write(pa.table({TICK: pa.array([10_000 + 500 * number])}))
+    options: dict[str, Any] = {"time": "ts", "lateness": 0, "tasks": 2, "idle_timeout": "1 second"}
+    with pytest.raises(EventError, match="needs time_unit="):
+        recognize(source.frame(), SEVERAL["keys"], **options)
+    with pytest.raises(ValueError, match="idle_timeout='soon' is not a duration"):
+        recognize(source.frame(), SEVERAL["keys"], **{**options, "idle_timeout": "soon"})
+    real = idle.ticks(spark, 1000)
+    assert (real.isStreaming, real.dtypes) == (True, [(TICK, "bigint")])
+    monkeypatch.setattr(idle, "ticks", lambda *_: clock.frame())
+    found = recognize(source.frame(), SEVERAL["keys"], **options, time_unit="ms")
+    progress = drain(found, tmp_path)
+    every = [each["observedMetrics"].get("ensue-keys") for each in progress]
+    told = [row for row in every if row is not None]
+    # A last micro-batch without events follows, since the late event moves Spark's watermark.
+    assert [row.matches for row in told] == [0, 0, 0, 0, 1, 0, 0]
+    assert [row.late for row in told] == [0, 0, 0, 0, 0, 1, 0]
 
 
 def _wait_for_rows(spark: SparkSession, query: Any, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import reduce
 from typing import Unpack
 
@@ -31,6 +32,7 @@ from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
 from ensue.spark.streaming import job as streaming
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
+from ensue.spark.streaming.idle import milliseconds
 from ensue.spark.streaming.metrics import metric_names
 from ensue.spark.types import arrow_schema, plain_strings
 
@@ -47,6 +49,7 @@ def recognize(
     tasks: int | None = None,
     late: str | None = None,
     flush: str | None = None,
+    idle_timeout: str | timedelta | None = None,
     pushdown: bool = True,
     output: Output = "bindings",
     **options: Unpack[RecognizeArguments],
@@ -68,6 +71,9 @@ def recognize(
             a struct in that column and NULL in all others.
         flush: the checkpointLocation of a stream of this query that is over. The answer is a
             finite DataFrame of the matches whose events still wait there for the watermark.
+        idle_timeout: on a stream, such as '30 seconds': when for so long no event has come that is
+            later than all before, the watermark moves on by processing time. Events that lie
+            before it then are late. Without it the watermark stands still until events come.
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         output: 'positions' forgets which variable an event is bound to.
     """
@@ -76,6 +82,7 @@ def recognize(
     refuse_text_options(read)
     lateness, in_order = read.lateness, replace(read, lateness=None)
     limits = chosen(Limits, options)
+    timeout = None if idle_timeout is None else milliseconds(idle_timeout)
     programs = programs_of(events, query, in_order, output, schema, params, limits)
     ways = [(way_of(program), program) for program in programs]
     for way, program in ways:
@@ -104,6 +111,7 @@ def recognize(
                 names=names,
                 late=late,
                 lateness=each.programs[0].options.lateness if lateness is None else lateness,
+                idle_timeout=timeout,
                 buckets=tasks or DEFAULT_BUCKETS,
                 pushdown=pushdown,
             )

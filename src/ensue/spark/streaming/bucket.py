@@ -17,6 +17,7 @@ from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
 from ensue.spark.order import sorted_rows
 from ensue.spark.pipeline import Found, SortedPipeline
+from ensue.spark.streaming.idle import IdleClock
 from ensue.spark.streaming.log import (
     KIND,
     SNAPSHOT,
@@ -54,6 +55,8 @@ class Bucket:
     """The column for events that come too late, where they are wanted."""
     count: int = DEFAULT_BUCKETS
     """Into how many buckets keys are hashed: another number puts keys elsewhere."""
+    idle_timeout: int | None = None
+    """After so many milliseconds without later events the watermark moves by processing time."""
 
     @property
     def identity(self) -> str:
@@ -75,7 +78,9 @@ class Bucket:
 
     def begin(self) -> State:
         """Return the state before the first event."""
-        return State(self, self.task.open(), Log(self.horizon))
+        timeout = self.idle_timeout
+        idle = None if timeout is None else IdleClock(timeout)
+        return State(self, self.task.open(), Log(self.horizon), idle)
 
     def restore(self, block: bytes, fetch: Fetch) -> State:
         """Rebuild the state from its head, or from the whole block of the first release.
@@ -122,6 +127,8 @@ class Bucket:
             self._check(sections, _KIND)
             state = self._loaded(sections)
         state.log.first, state.log.snapshot, state.is_new = head.first, head.snapshot, False
+        if state.idle is not None and head.idle is not None:
+            state.idle.load(head.idle)
         for number in range(head.first, head.following):
             message = fetch(number)
             batch, times = state.pipeline.read(table_of(message))
@@ -165,6 +172,7 @@ class State:
     bucket: Bucket
     pipeline: SortedPipeline
     log: Log
+    idle: IdleClock | None = None
     waiting: WaitingEvents = field(default_factory=WaitingEvents)
     is_new: bool = True
     """Whether nothing is stored yet."""
@@ -185,8 +193,13 @@ class State:
                 late.append(table.filter(pa.array(~on_time)))
         return [each for each in kept if each.num_rows], late
 
-    def step(self, tables: Iterable[pa.Table], watermark: int) -> Step:
-        """Take in the events of a micro-batch; return the rows and what is to be stored."""
+    def step(self, tables: Iterable[pa.Table], watermark: int, tick: int | None = None) -> Step:
+        """Take in the events of a micro-batch; return the rows and what is to be stored.
+
+        The `tick` tells the time of day to a clock of idle streams.
+        """
+        if self.idle is not None:
+            watermark = self.idle.advance(watermark, tick)
         kept, late = self.split_late(tables, watermark)
         written: dict[int, bytes] = {}
         if self.is_new:
@@ -219,6 +232,7 @@ class State:
             self.log.first,
             self.log.following,
             self.log.snapshot,
+            None if self.idle is None else self.idle.save(),
         )
         counts = Counts(
             events=sum(table.num_rows for table in kept),

@@ -11,6 +11,7 @@ number of groups, so keys are hashed into a fixed number of buckets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
 
@@ -26,8 +27,9 @@ from ensue.messages import Message, Option
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, Pushed, pushed
-from ensue.spark.spread import label
+from ensue.spark.spread import label, labels
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
+from ensue.spark.streaming.idle import TICK, split_ticks, with_ticks
 from ensue.spark.streaming.log import read_sections
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.metrics import observed
@@ -39,7 +41,7 @@ BUCKET = "ensue_bucket"
 AT = "__ensue_at"
 """The time of an event as Spark's watermarks want it."""
 
-_PACKED = f"{BUCKET} int, {ROWS} binary"
+_PACKED = f"{BUCKET} int, {ROWS} binary, {TICK} long"
 
 Lateness = int | str | timedelta | None
 
@@ -53,13 +55,16 @@ def run(
     names: bool,
     late: str | None,
     lateness: Lateness,
+    idle_timeout: int | None,
     buckets: int,
     pushdown: bool,
 ) -> DataFrame:
     """Find the matches of the queries of a pass in a stream; its metrics are called `name`."""
     columns, way = each.programs[0].columns, each.way
     push = pushed(each.programs) if pushdown else NOTHING
+    numbers: Sequence[int] = (0,)
     if way.kind == "keys":
+        numbers = labels(buckets)
         keys = [hashed(path, columns) for path in way.keys]
         number = label(F.pmod(F.hash(*keys), F.lit(buckets)), buckets)
     else:
@@ -67,7 +72,11 @@ def run(
     timed = _with_watermark(frame, each, lateness)
     clock = F.col(AT) if AT in timed.columns else column_of(way.time)
     wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=late is not None)
-    processor = Processor(bucket_of(each, push, schema, names, late, buckets))
+    if idle_timeout is not None:
+        _check_unit(each.programs[0])
+        wanted = with_ticks(wanted, idle_timeout, BUCKET, numbers)
+    bucket = bucket_of(each, push, schema, names, late, buckets)
+    processor = Processor(replace(bucket, idle_timeout=idle_timeout))
     found = (
         wanted.mapInArrow(_packer(), _PACKED)
         .groupBy(BUCKET)
@@ -99,6 +108,13 @@ def millisecond(program: Program) -> tuple[int, int]:
         return 1, 1
     unit = TIME_UNITS[program.options.time_unit]
     return (1_000_000 // unit, 1) if unit <= 1_000_000 else (1, unit // 1_000_000)
+
+
+def _check_unit(program: Program) -> None:
+    """Refuse to compare processing time with integers that count nobody knows what."""
+    integers = kinds.is_integer(arrow_type_at(program.columns, program.time))
+    if integers and program.options.time_unit is None:
+        raise EventError("idle_timeout= on an integer time column needs time_unit=")
 
 
 def _with_watermark(frame: DataFrame, each: Pass, lateness: Lateness) -> DataFrame:
@@ -177,12 +193,19 @@ def _packer() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
             table = pa.Table.from_batches([batch]).drop_columns([BUCKET]).take(pa.array(order))
             found, starts = np.unique(numbers[order], return_index=True)
             ends = [*starts[1:].tolist(), len(numbers)]
-            messages = [
-                message_of(table.slice(start, end - start))
+            parts = [
+                split_ticks(table.slice(start, end - start))
                 for start, end in zip(starts.tolist(), ends, strict=True)
             ]
+            messages = [message_of(events) if events.num_rows else None for events, _ in parts]
+            ticks = [tick for _, tick in parts]
             yield pa.RecordBatch.from_arrays(
-                [pa.array(found, pa.int32()), pa.array(messages, pa.binary())], [BUCKET, ROWS]
+                [
+                    pa.array(found, pa.int32()),
+                    pa.array(messages, pa.binary()),
+                    pa.array(ticks, pa.int64()),
+                ],
+                [BUCKET, ROWS, TICK],
             )
 
     return packed

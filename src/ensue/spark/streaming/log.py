@@ -48,9 +48,12 @@ class Head:
     following: int
     snapshot: int
     """The size of the snapshot; 0: there is none."""
+    idle: tuple[int | None, ...] | None = None
+    """What the clock of an idle stream knows, where there is one."""
 
     def encode(self) -> bytes:
         """Write the head as stable tags and values."""
+        idle = {} if self.idle is None else {"idle": self.idle}
         return pack(
             {
                 "kind": KIND,
@@ -60,6 +63,7 @@ class Head:
                 "first": self.first,
                 "next": self.following,
                 "snapshot": self.snapshot,
+                **idle,
             }
         )
 
@@ -73,6 +77,7 @@ def decode_head(sections: Mapping[str, Any]) -> Head:
         sections["first"],
         sections["next"],
         sections["snapshot"],
+        sections.get("idle"),
     )
 
 

@@ -9,6 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ensue.spark.streaming.bucket import Bucket, State, Step
+from ensue.spark.streaming.idle import TICK
 from ensue.spark.streaming.live import LiveStates
 from ensue.spark.streaming.log import KIND, decode_head, read_sections
 from ensue.spark.streaming.messages import table_of
@@ -40,8 +41,11 @@ class Processor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         """Take in events of a bucket."""
         self._done.add(key)
-        tables = [table_of(bytes(each)) for frame in rows for each in frame[ROWS]]
-        yield from self._step(key, tables, timerValues)
+        tables, ticks = [], []
+        for frame in rows:
+            tables += [table_of(bytes(each)) for each in frame[ROWS] if each is not None]
+            ticks += [int(each) for each in frame[TICK].dropna()]
+        yield from self._step(key, tables, timerValues, max(ticks, default=None))
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -51,12 +55,14 @@ class Processor(StatefulProcessor):
             self._done.add(key)
             yield from self._step(key, [], timerValues)
 
-    def _step(self, key: Any, tables: list[Any], timers: Any) -> Iterator[Any]:
+    def _step(
+        self, key: Any, tables: list[Any], timers: Any, tick: int | None = None
+    ) -> Iterator[Any]:
         import pandas as pd
 
         watermark = max(timers.getCurrentWatermarkInMs(), 0)
         state = self._state()
-        step = state.step(tables, watermark)
+        step = state.step(tables, watermark, tick)
         self._store(step)
         query, batch = _micro_batch()
         _LIVE.put(step.head.version, state, query, key, batch)
