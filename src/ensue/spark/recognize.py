@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import reduce
 from typing import Unpack
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ensue.engine.query import Query, compile
@@ -133,11 +134,24 @@ def programs_of(
     limits: Limits,
 ) -> list[Program]:
     """Compile queries and bind them to the columns of a DataFrame."""
+    columns = arrow_schema(events.schema)
+    return bound_programs(columns, query, options, output, schema, params, limits)
+
+
+def bound_programs(
+    columns: pa.Schema,
+    query: Queries,
+    options: ReadOptions,
+    output: Output,
+    schema: SchemaLike,
+    params: Mapping[str, object] | None,
+    limits: Limits,
+) -> list[Program]:
+    """Compile queries and bind them to columns."""
     positions_only = ResultOptions(output=output).positions_only
     named = query if isinstance(query, Mapping) else {"query": query}
     if not named:
         raise ValueError("there is no query to recognize")
-    columns = arrow_schema(events.schema)
     programs = []
     for name, each in named.items():
         ready = each if isinstance(each, Query) else compile(each, schema, params, name=name)

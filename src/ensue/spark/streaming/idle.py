@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from ensue.messages import Message, Option
 from ensue.options import duration
 
 TICK = "ensue_tick"
@@ -86,7 +87,9 @@ def milliseconds(timeout: str | timedelta) -> int:
     """
     found = duration(timeout, "idle_timeout") // 1_000_000
     if found <= 0:
-        raise ValueError(f"idle_timeout={timeout!r} must be at least a millisecond")
+        raise ValueError(
+            Message(Option("idle_timeout", timeout), " must be at least a millisecond")
+        )
     return found
 
 

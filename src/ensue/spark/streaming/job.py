@@ -114,7 +114,11 @@ def _check_unit(program: Program) -> None:
     """Refuse to compare processing time with integers that count nobody knows what."""
     integers = kinds.is_integer(arrow_type_at(program.columns, program.time))
     if integers and program.options.time_unit is None:
-        raise EventError("idle_timeout= on an integer time column needs time_unit=")
+        raise EventError(
+            Message(
+                Option("idle_timeout"), " on an integer time column needs ", Option("time_unit")
+            )
+        )
 
 
 def _with_watermark(frame: DataFrame, each: Pass, lateness: Lateness) -> DataFrame:
