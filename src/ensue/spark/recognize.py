@@ -36,6 +36,7 @@ from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
 from ensue.spark.streaming.idle import milliseconds
 from ensue.spark.streaming.metrics import metric_names
 from ensue.spark.types import arrow_schema, plain_strings
+from ensue.spark.workers import check_workers
 
 Queries = str | Query | Mapping[str, str | Query]
 
@@ -88,6 +89,7 @@ def recognize(
     ways = [(way_of(program), program) for program in programs]
     for way, program in ways:
         _warn(way, program)
+    check_workers(events.sparkSession)
     names = isinstance(query, Mapping)
     schemas = [schema_of(program) for program in programs]
     columns = joined(schemas) if names else schemas[0]

@@ -30,6 +30,7 @@ from ensue.spark.rows import schema_of
 from ensue.spark.sql.fixed import FixedRecognize
 from ensue.spark.sql.polymorphic import DEFAULT_TASKS, NAME, Recognize, bucket_text
 from ensue.spark.types import arrow_schema, spark_schema
+from ensue.spark.workers import check_workers
 
 
 @takes(ReadOptions, Limits)
@@ -61,6 +62,7 @@ def register(
         tasks: into how many buckets the example hashes keys.
         output: 'positions' forgets which variable an event is bound to.
     """
+    check_workers(spark)
     if query is None:
         given = [each for each in (schema, params, tasks, *options.values()) if each is not None]
         if given or output != "bindings":
