@@ -52,7 +52,7 @@ can stop anywhere and go on later."""
 
 DONE, MISSING, FULL, CROWDED = range(4)
 """Why a kernel returned: all events read, a cell of the table is unknown, an array is full, there
-are more configurations than it was told to allow."""
+are more configurations than allowed."""
 
 CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
 """What an event that completes a match consumes: nothing, everything, what its partition has."""
@@ -61,7 +61,7 @@ CONSUME = {"NONE": CONSUME_NONE, "ANY": CONSUME_ANY, "PARTITION": CONSUME_PARTIT
 """By the words of CONSUME BY."""
 
 MOST_BYTES = 4 << 30
-"""The budget of the state of one query, unless it is told otherwise."""
+"""The budget of the state of one query, by default."""
 
 EMPTY, NULL = registers.EMPTY, registers.NULL
 """Contents of a register that nothing was put into, and of one that satisfies no condition."""

@@ -92,7 +92,7 @@ class Table:
         self.ordered = [signs[self.registers[number]] != "=" for number in self.indexes]
 
     def _leave_out(self, plan: RegisterPlan, ahead: Lookahead) -> None:
-        """Leave out registers that are always empty, and columns that nobody looks at."""
+        """Leave out registers that are always empty, and columns that are never read."""
         acts = [plan.actions(label, future) for label, future in ahead.steps]
         filled = {
             register
@@ -214,7 +214,7 @@ class Table:
         )
 
     def _future(self, state: int) -> int | None:
-        """Return the bits of labels that may come after a state; None: nobody knows."""
+        """Return the bits of labels that may come after a state; None: unknown."""
         if state == NIL:
             return 0
         ahead = self._lookahead

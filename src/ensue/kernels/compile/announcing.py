@@ -1,7 +1,7 @@
-"""What is said when kernels have to be compiled: what for, and about how long it takes.
+"""Messages about the compilation of kernels: what for, and about how long it takes.
 
-It is said where it happens, once for each set of kernels: to the logger "ensue", and where somebody
-is watching, on a terminal or in a notebook, also on standard error.
+They are written when it begins, once for each set of kernels: to the logger "ensue", and on a
+terminal or in a notebook also to standard error.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ SETS = {
 }
 """By module: what its kernels are for, and about how many seconds they take to compile."""
 
-_said: set[str] = set()
+_announced: set[str] = set()
 
 
 def announce(module: str) -> None:
-    """Say that a kernel of a module is about to be compiled, unless that was said of its set."""
+    """Announce that a kernel of a module is about to be compiled, once for its set."""
     what, seconds = SETS[module.removeprefix(_ROOM)]
-    if what in _said:
+    if what in _announced:
         return
-    _said.add(what)
+    _announced.add(what)
     text = (
         f"Ensue compiles its kernels for {what}: about {seconds} seconds, once on this machine "
         "(`ensue warm` compiles all)"
     )
     _LOGGER.info(text)
-    if _is_watched():
+    if _is_interactive():
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
-def _is_watched() -> bool:
-    """Tell whether somebody sees standard error at once: a terminal, a prompt or a notebook."""
+def _is_interactive() -> bool:
+    """Return whether standard error is shown at once: on a terminal, at a prompt, in a notebook."""
     if sys.stderr is None:
         return False
     if sys.stderr.isatty() or hasattr(sys, "ps1"):

@@ -3,7 +3,7 @@
 Numba looks at every statement of a kernel many times, and what helpers it takes in are read,
 rewritten and copied anew at every call. A kernel needs little of this: it is made of whole
 numbers, arrays and tuples of arrays, and every variable has one type. So its helpers are taken in
-by a few lines of our own, and then whatever says the same twice is said once, in the beginning:
+by a few lines of our own, and then common expressions are evaluated once, at the entry:
 constants, the arrays of the tuples that it is given, their shapes. This leaves less than half of
 the statements, and of Numba's passes only those that translate, infer types and lower.
 """
@@ -56,7 +56,7 @@ class _Library(JITCodeLibrary):
 
 
 class _Part(_Library):
-    """A subroutine: optimised together with the kernels that call it, and called by nobody else."""
+    """A subroutine: optimised together with the kernels that call it."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -105,7 +105,7 @@ class PartCompiler(LeanCompiler):
 
 
 class _Passes(_manager):  # type: ignore[misc]
-    """Passes after which nobody works out again where variables live: no kernel asks for it."""
+    """Passes without Numba's analysis of live variables after each: no kernel needs it."""
 
     _ENFORCING = False
 
@@ -171,7 +171,7 @@ class InferTypes(NopythonTypeInference):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class Flatten(FunctionPass):
-    """Take helpers in, and say everything once."""
+    """Inline helpers, and move common expressions to the entry."""
 
     _name = "ensue_flatten"
 

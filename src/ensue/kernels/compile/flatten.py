@@ -1,7 +1,7 @@
-"""Whatever a kernel says again and again is said once, in the beginning.
+"""Common expressions of a kernel are evaluated once, at its entry.
 
 These are constants, the arrays of the tuples that it is given, their shapes and addresses. That
-leaves less than half of the statements, and for each of them Numba has less to work out.
+leaves less than half of the statements, and for each of them Numba has less to infer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Part = Callable[[Any], Any]
 
 
 def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool) -> None:
-    """Take helpers into a kernel, and say everything once.
+    """Inline helpers into a kernel, and move common expressions to its entry.
 
     Args:
         function: its statements, which are changed in place.
@@ -66,7 +66,7 @@ def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool
 
 
 def _operate_on_numbers(blocks: Blocks) -> None:
-    """Let `a += b` be `a = a + b`: there are numbers only, which nobody changes in place."""
+    """Let `a += b` be `a = a + b`: there are numbers only, which are immutable."""
     for block in blocks.values():
         for statement in block.body:
             value: Any = getattr(statement, "value", None)

@@ -59,7 +59,7 @@ def taken_in(blocks: Blocks) -> Blocks:
 
 
 def _forget_names(blocks: Blocks) -> None:
-    """Leave out names that nobody uses any more, such as those of helpers."""
+    """Leave out names that are no longer used, such as those of helpers."""
     often = uses(blocks)
     for block in blocks.values():
         kept = []

@@ -76,7 +76,7 @@ def kernel(function: _Function) -> _Function:
 def _pipeline() -> dict[str, Any]:
     """Return the options that choose how Numba compiles.
 
-    In the leaner pipeline nobody counts references to arrays (`_nrt`), which Numba else does
+    The leaner pipeline does not count references to arrays (`_nrt`), which Numba else does
     whenever an array of a tuple is looked at.
     """
     if not LEAN:

@@ -3,7 +3,7 @@
 Numba writes down where every variable ends, so that the reference that it holds can be given back,
 and gives every variable that crosses a block a place in memory. Kernels hold no references. And
 what flatten.py says once in the beginning dominates the whole function, so it can stay a value:
-LLVM has neither to be told of its place nor to find out that nobody writes there again.
+LLVM does not have to promote it from memory.
 """
 
 from __future__ import annotations

@@ -84,15 +84,15 @@ def flip(
     if counters[NODES] + width > nodes.number.shape[0]:
         return NEED_NODES, width
 
-    room = scratch.weight
+    weights = scratch.weight
     for cell in range(2 * reached * width):
-        set_number(room, cell, 0)
+        set_number(weights, cell, 0)
     for i in range(reached):
         scratch.place[i] = 2 * i * width
     column = 0
     pair = runs.forward[key]
     while pair != NIL:
-        set_number(room, scratch.place[scratch.local[pairs.state[pair]]] + column, 1)
+        set_number(weights, scratch.place[scratch.local[pairs.state[pair]]] + column, 1)
         column += 1
         pair = pairs.next[pair]
     front = NIL
@@ -108,7 +108,7 @@ def flip(
                 # Others still read the old row; it is left behind below.
                 at = 4 * i * width + width - at
                 for j in range(width):
-                    set_number(room, at + j, 0)
+                    set_number(weights, at + j, 0)
             first = tables.rows[cell] if cell >= 0 else 0
             last = tables.rows[cell + 1] if cell >= 0 else 0
             for step in range(first, last):
@@ -116,9 +116,9 @@ def flip(
                     continue
                 row = scratch.place[scratch.local[tables.targets[step]]]
                 for j in range(width):
-                    if room.real[row + j, 0] > 0.0:
+                    if weights.real[row + j, 0] > 0.0:
                         add_step(
-                            room, at + j, row + j, binds, tables.labels[step], nodes.values, node
+                            weights, at + j, row + j, binds, tables.labels[step], nodes.values, node
                         )
         for i in range(1, reached):
             if tables.cells[scratch.states[i], symbol] != STAY:
@@ -132,9 +132,9 @@ def flip(
             column = 0
             pair = runs.forward[key]
             while pair != NIL:
-                if room.real[column, 0] > 0.0:
+                if weights.real[column, 0] > 0.0:
                     own = take_pair(pairs, counters, pairs.state[pair], nodes.vector[front])
-                    copy_row(pairs.weight, own, room, column)
+                    copy_row(pairs.weight, own, weights, column)
                     nodes.vector[front] = own
                 column += 1
                 pair = pairs.next[pair]

@@ -2,7 +2,7 @@
 
 A vector is a linked list of pairs: a state, and the weight of the runs that are in it. The nodes of
 a key's lists are events or starts (see count.py), some with a vector of their own. Pairs and nodes
-that nobody uses are in lists too, so nothing is allocated while events are read.
+that are not in use are in lists too, so nothing is allocated while events are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAIRS, FREE_PAIR, NODES, FREE_NODE, FOUND, EPOCH, COUNTERS = range(7)
 """How many pairs, nodes and hits there are, the first free ones, and how often all was consumed."""
 
 NEED_PAIRS, NEED_NODES, NEED_SCRATCH = range(3)
-"""What there is no room for."""
+"""Which arrays are full."""
 
 TOTAL, PARTIAL, ONE, OWN_PAIRS = range(4)
 """Pairs that the kernel keeps to itself: sums in progress, and the one run that may start."""

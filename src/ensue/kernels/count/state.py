@@ -26,9 +26,14 @@ from ensue.kernels.count.runs import (
     new_nodes,
     new_pairs,
 )
-from ensue.kernels.count.weights import Values, Weights, load_weights, save_weights
+from ensue.kernels.count.weights import WEIGHTS, Values, load_weights, save_weights
 from ensue.kernels.layout import NIL
 from ensue.kernels.memory import doubled
+
+_RUNS = tuple(
+    f"runs/{name}" for name in ("forward", "rows", "front", "back", "oldest", "newest", "epoch")
+)
+"""The names of the arrays of `Runs` in a snapshot, whatever they are called in the code."""
 
 
 def save(counter: CountDriver) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def save(counter: CountDriver) -> dict[str, Any]:
         "nodes/next": known.next[:nodes],
         "nodes/vector": known.vector[:nodes],
         **{f"nodes/{n}": v for n, v in save_weights(_cut(known.values, nodes)).items()},
-        **{f"runs/{name}": getattr(counter.runs, name) for name in Runs._fields},
+        **dict(zip(_RUNS, counter.runs, strict=True)),
     }
 
 
@@ -54,8 +59,8 @@ def load(counter: CountDriver, saved: Mapping[str, Any], alphabet: list[int]) ->
     """Put a fresh counter into the state that was saved; ValueError where it cannot be one."""
     numbers = [0, *(counter.table.determined.recall(each) for each in saved["states"])]
     states = np.array(numbers, np.int32)
-    weight = load_weights({n: saved[f"pairs/{n}"] for n in Weights._fields})
-    values = load_weights({n: saved[f"nodes/{n}"] for n in Values._fields})
+    weight = load_weights({n: saved[f"pairs/{n}"] for n in WEIGHTS})
+    values = load_weights({n: saved[f"nodes/{n}"] for n in WEIGHTS})
     pairs = Pairs(saved["pairs/state"], saved["pairs/next"], weight)
     nodes = Nodes(
         saved["nodes/number"],
@@ -64,7 +69,7 @@ def load(counter: CountDriver, saved: Mapping[str, Any], alphabet: list[int]) ->
         saved["nodes/vector"],
         Values(*values),
     )
-    runs = Runs(*(saved[f"runs/{name}"] for name in Runs._fields))
+    runs = Runs(*(saved[name] for name in _RUNS))
     _check(counter, pairs, nodes, runs, saved["counters"], len(states), len(alphabet))
     pairs.state[:] = states[pairs.state]
     rows = _members(runs.rows, nodes.next)
@@ -137,7 +142,7 @@ def _check(
         and _within(nodes.number[_members(runs.rows, nodes.next)], 0, states)
         and _within(nodes.number[_members(runs.back, nodes.next)], 0, symbols)
     ):
-        raise ValueError("the runs do not hang together")
+        raise ValueError("the saved runs are inconsistent")
 
 
 def _cut(weights: Any, count: int) -> Any:

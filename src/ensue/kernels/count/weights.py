@@ -76,17 +76,21 @@ def new_weights(count: int, like: Values, *, exact: bool) -> Weights:
     )
 
 
+WEIGHTS = ("whole", "real", "least")
+"""The names of the arrays of weights in a snapshot, whatever they are called in the code."""
+
+
 def save_weights(weights: Weights | Values) -> dict[str, Any]:
     """Write weights down; whole numbers of any size as plain values."""
     whole: Any = weights.whole
     if whole.dtype == object:
         whole = tuple(map(tuple, whole.T.tolist()))
-    return {"whole": whole, "real": weights.real, "least": weights.least}
+    return dict(zip(WEIGHTS, (whole, weights.real, weights.least), strict=True))
 
 
 def load_weights(saved: Mapping[str, Any]) -> Weights:
     """Return weights that were written down."""
-    whole, real, least = saved["whole"], saved["real"], saved["least"]
+    whole, real, least = (saved[name] for name in WEIGHTS)
     if isinstance(whole, tuple):
         exact = np.empty((len(real), len(whole)), object)
         for term, numbers in enumerate(whole):

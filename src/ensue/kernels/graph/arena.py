@@ -3,7 +3,7 @@
 Nodes are appended and never changed. So matches that need a large part of the graph read the very
 arrays that the evaluation goes on appending to. From then on nothing in these is overwritten:
 compaction moves what is alive to new ones, and the old ones are left to the matches. A few matches
-get a copy of what they need instead, lest they hold on to everything else.
+get a copy of what they need instead, so that they do not keep everything else alive.
 """
 
 from __future__ import annotations

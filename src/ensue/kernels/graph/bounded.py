@@ -3,7 +3,7 @@
 A walk goes from the end of a match to its start and keeps, for each total, what the events on its
 path have contributed. What the paths below a node can still contribute at least and at most is
 known beforehand, bottom up, so a branch is entered only if some path below may end within bounds
-(other totals left aside). A window's edge is not known then; but a sum cannot grow by more than
+(each total taken by itself). A window's edge is not known then; but a sum cannot grow by more than
 all events since the edge contribute together. What is listed is checked exactly later.
 
 A total may begin anew at some nodes, because it is one of a scope inside the match: walking back,

@@ -8,7 +8,7 @@ they contribute to others is joined there, latest start first.
 
 Waiting costs nothing: a step without variables back to its own state changes no register, because
 those that a state does not need are empty there. So a configuration that no other step moves is
-not touched. One that the window has passed is dropped when somebody looks at it, or by compaction.
+not touched. One that the window has passed is dropped when it is visited, or by compaction.
 """
 
 from __future__ import annotations

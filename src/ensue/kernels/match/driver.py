@@ -128,7 +128,7 @@ class MatchDriver:
             key_clocks: where clocks are numbers within a key, the next number of each before
                 these events; it is brought up to date.
             values: one row an event, what registers are compared with and filled from.
-            positions: the position of each event, where some are left out that concern nobody;
+            positions: the position of each event, where irrelevant ones are left out;
                 not with registers.
         """
         if values is None:

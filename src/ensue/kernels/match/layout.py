@@ -29,7 +29,7 @@ class Slots(NamedTuple):
     root: Int32
     """With registers, NIL in slots that are free."""
     start: Int32
-    """The latest start below the root, so that nobody has to look into the graph for it."""
+    """The latest start below the root, kept here to spare a look into the graph."""
     next: Int32
     heads: Int32
     """[key]: the first slot, with registers the first group, or NIL."""

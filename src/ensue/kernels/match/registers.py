@@ -1,4 +1,4 @@
-"""What a step does with registers: guards, actions, and how contents are told apart.
+"""What a step does with registers: guards, actions, and how contents are compared and hashed.
 
 Small functions that are compiled into the kernels. Hashes have 31 bits, and are worked out
 without overflowing 64, so that plain Python gets the same ones.

@@ -97,7 +97,7 @@ def _check(saved: Mapping[str, Any], registers: int) -> None:
         and 0 <= saved["floor"] <= starts
         and all(isinstance(each, frozenset) and each for each in saved["states"])
     ):
-        raise ValueError("the partial matches do not hang together")
+        raise ValueError("the saved partial matches are inconsistent")
 
 
 def _below(numbers: np.ndarray, end: int) -> bool:
