@@ -70,7 +70,7 @@ REFERENCE_READ = Seam(
     "What it reads at once, to be watched.",
 )
 ANNOUNCED = Seam(
-    "ensue.kernels.compile.announcing._said",
+    "ensue.kernels.compile.announcing._announced",
     "Which sets of kernels were announced in this process already.",
 )
 FIRST_NODES = Seam(
