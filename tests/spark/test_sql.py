@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.errors import CeqlNameError
-from ensue.predicates.spark import string
+from ensue.predicates.spark_literals import string
 from ensue.spark import recognize, register
 from ensue.spark.sql.events import portable, table_of
 from tests.spark.frames import frame_of, ids_by_query, local

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as kinds
 
-from ensue.predicates.spark import column, string
+from ensue.predicates.spark_literals import column, string
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
 from ensue.spark.batch import Pass

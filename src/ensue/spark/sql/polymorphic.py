@@ -33,7 +33,7 @@ from ensue.options import (
     refuse_text_options,
     takes,
 )
-from ensue.predicates.spark import column, string
+from ensue.predicates.spark_literals import column, string
 from ensue.predicates.vectors import path_column
 from ensue.spark.batch import Pass, task_of
 from ensue.spark.columns import joined

@@ -21,7 +21,7 @@ from ensue.options import (
     refuse_text_options,
     takes,
 )
-from ensue.predicates.spark import column
+from ensue.predicates.spark_literals import column
 from ensue.spark.batch import Pass, task_of
 from ensue.spark.plan import way_of
 from ensue.spark.pushdown import NOTHING
