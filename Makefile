@@ -37,10 +37,10 @@ format: $(READY) ## Format the code and mend what can be mended mechanically
 
 FUZZED := tests/equivalence tests/automata tests/analysis tests/io tests/language tests/predicates tests/kernels \
   tests/engine/test_snapshot.py tests/cli/test_checkpoint.py tests/spark/test_batch_eq_local.py
-# One round tries some 350,000 pairs of a query and a stream: tests/effort.py says how many for each test.
-ROUNDS ?= 3
+# tests/effort.py says how many examples a round asks for in each test.
+ROUNDS ?= 14
 
-fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROUNDS=1 is a third)
+fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROUNDS=1 is a fourteenth)
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "Round $$round of $(ROUNDS)"; \
 	  ENSUE_FUZZ=1 $(BIN)/python -m pytest -q -n 2 -k 'not mutation' $(FUZZED) $(ARGS) || exit 1; \

@@ -30,17 +30,17 @@ settings.register_profile(
 settings.register_profile(
     "fuzz",
     deadline=None,
-    max_examples=4_000,
+    max_examples=10_000,
     derandomize=False,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fuzz" if FUZZ else "tests")
 
-broad = settings(max_examples=20_000 if FUZZ else 250)
+broad = settings(max_examples=40_000 if FUZZ else 250)
 """For the few equalities that hold of every query and every stream."""
 
-costly = settings(max_examples=1_000 if FUZZ else 20)
+costly = settings(max_examples=2_000 if FUZZ else 20)
 """For examples that take ten times as long as others: sessions with a snapshot at every event."""
 
 
