@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kafka-demo test lint format fuzz bench tables clean
+.PHONY: help demo kafka-demo test pipelines lint format fuzz bench tables clean
 
 help: ## Show this list
 	@echo "Usage: make TARGET [ARGS='more arguments']"
@@ -24,6 +24,9 @@ kafka-demo: $(READY) ## Send trades to a Kafka broker of its own, and show alert
 # Three processes on two cores: one has all tests on Spark, which mostly wait.
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
 	@$(BIN)/python -m pytest -q -n 3 $(ARGS)
+
+pipelines: $(READY) ## Run the tests with a Kafka broker, Delta Lake and Iceberg (fetches their jars once)
+	@$(BIN)/python -m pytest -q -m pipelines tests/spark $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
 	@$(BIN)/ruff check .

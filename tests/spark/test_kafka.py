@@ -26,6 +26,8 @@ from tests.spark.processes import ROOT, environment
 from tests.spark.test_failures import numbers
 from tests.waiting import PATIENCE, wait_until
 
+pytestmark = pytest.mark.pipelines
+
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:

@@ -21,6 +21,8 @@ from tests.spark.lakes import QUERY
 from tests.spark.processes import ROOT, answer
 from tests.spark.test_streaming import Source, pieces, shuffled, trades
 
+pytestmark = pytest.mark.pipelines
+
 SPARK, DELTA, ICEBERG = "4.1.4", "4.4.0", "1.12.0"
 """The newest Spark that both have releases for; docs/pipelines.md says so too."""
 
