@@ -125,6 +125,7 @@ def _tuples(tables: Iterator[pa.Table]) -> Iterator[tuple[Any, ...]]:
 def as_sql(setting: Setting) -> str:
     """Spell an option as a named argument of SQL.
 
+    >>> from ensue.messages import Option
     >>> as_sql(Option("time")), as_sql(Option("time_unit", "ms")), as_sql(Parameter("low"))
     ('time => …', "time_unit => 'ms'", "params => map('low', …)")
     """
