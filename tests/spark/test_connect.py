@@ -22,7 +22,7 @@ CLIENT = f"""
 import json, sys, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
-from ensue.spark import recognize
+from ensue.spark import missing, recognize
 from ensue.spark.session import ROCKSDB
 
 spark = (
@@ -48,7 +48,11 @@ found = recognize(
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
 {FINISH}
-print(json.dumps([batch, ids(spark.read.parquet(folder + "/found"))]))
+typo = recognize(events, "SELECT * FROM S WHERE A ; BE WITHIN 9 [ts]", **options)
+before = missing(typo)
+typo.count()
+said = [before, missing(typo)]
+print(json.dumps([batch, ids(spark.read.parquet(folder + "/found")), said]))
 """
 
 
@@ -73,8 +77,10 @@ def test_batch_and_stream_over_connect(spark: SparkSession, tmp_path: Path) -> N
         },
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    batch, stream = json.loads(done.stdout.splitlines()[-1])
+    batch, stream, (before, after) = json.loads(done.stdout.splitlines()[-1])
     expected = local(SEVERAL, table, time="ts", tiebreak="id")
     every = Counter((name, each) for name, ids in expected.items() for each in ids.elements())
     assert Counter(map(tuple, batch)) == every
     assert Counter(map(tuple, stream)) == every
+    assert before is None
+    assert [each.partition(",")[0] for each in after] == ["no event has type 'BE'"]

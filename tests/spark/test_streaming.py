@@ -199,8 +199,9 @@ def test_metrics_come_with_the_progress_of_each_pass(spark: SparkSession, tmp_pa
     )
     told: dict[str, Counter[str]] = {"ensue-keys": Counter(), "ensue-keys-2": Counter()}
     for each in progress:
-        for name, row in each["observedMetrics"].items():
-            told[name] += Counter({**row.asDict(), "state": 0})
+        for name in told:
+            row = each["observedMetrics"].get(name)
+            told[name] += Counter() if row is None else Counter({**row.asDict(), "state": 0})
     keyed = table.filter(pc.is_valid(table["g"]))
     late = sum(g is not None for g in table["g"].to_pylist()[3:8])
     found = {name: ensue.run(text, keyed, **options) for name, text in queries.items()}

@@ -6,6 +6,16 @@ from ensue.spark.recognize import recognize
 from ensue.spark.session import session
 from ensue.spark.sql.register import register
 from ensue.spark.unseen import unseen
+from ensue.spark.watching import missing
 from ensue.spark.workers import WorkerError
 
-__all__ = ["JavaError", "WorkerError", "explain", "recognize", "register", "session", "unseen"]
+__all__ = [
+    "JavaError",
+    "WorkerError",
+    "explain",
+    "missing",
+    "recognize",
+    "register",
+    "session",
+    "unseen",
+]

@@ -18,9 +18,10 @@ from ensue.predicates.vectors import path_column
 from ensue.spark.order import Key, order_of
 from ensue.spark.plan import Slices, Way, slices_of
 from ensue.spark.program import Program, arrow_type_at
-from ensue.spark.pushdown import NOTHING, Pushed, pushed
+from ensue.spark.pushdown import Pushed
 from ensue.spark.spread import label
 from ensue.spark.types import spark_schema
+from ensue.spark.watching import NEEDED, Watch
 from ensue.spark.worker import SLICE, Task
 
 _TIME = "__ensue_time"
@@ -56,12 +57,12 @@ def run(
     *,
     names: bool,
     tasks: int | None,
-    pushdown: bool,
+    push: Pushed,
+    watch: Watch | None,
 ) -> DataFrame:
     """Find the matches of the queries of a pass."""
     way, columns = each.way, each.programs[0].columns
-    push = pushed(each.programs) if pushdown else NOTHING
-    wanted = wanted_events(frame, each, push)
+    wanted = wanted_events(frame, each, push, watch=watch)
     task = task_of(each, push, schema, names, keys=way.keys)
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     order = _sorting(task.order)
@@ -92,11 +93,13 @@ def wanted_events(
     clock: Column | None = None,
     *,
     all_columns: bool = False,
+    watch: Watch | None = None,
 ) -> DataFrame:
     """Leave out events and columns that are not needed, and let Spark answer what it can.
 
-    On a stream `clock` is the column of the watermark. Events that are left out move it too, so
-    the filter must not go before it, and does not because it mentions that column.
+    A watch observes what is left, before events without a key go. On a stream `clock` is the
+    column of the watermark. Events that are left out move it too, so the filter must not go before
+    it, and does not because it mentions that column.
     """
     timeless = (column_of(each.way.time) if clock is None else clock).isNull()
     columns = each.programs[0].columns
@@ -108,7 +111,11 @@ def wanted_events(
     if push.texts:
         chosen.append(F.expr(push.packed()).alias(GIVEN))
     chosen += [value.alias(name) for name, value in (more or {}).items()]
-    return _known_keys(frame, each.way, columns, timeless).select(*chosen)
+    if watch is None:
+        return _known_keys(frame, each.way, columns, timeless).select(*chosen)
+    # Columns that nobody needs go first: no optimizer takes them out below an observation.
+    seen = watch.observe(frame.select(*chosen, watch.packed().alias(NEEDED)))
+    return _known_keys(seen, each.way, columns, timeless)
 
 
 def task_of(

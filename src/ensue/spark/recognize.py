@@ -36,6 +36,7 @@ from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
 from ensue.spark.streaming.idle import milliseconds
 from ensue.spark.streaming.metrics import metric_names
 from ensue.spark.types import arrow_schema, plain_strings
+from ensue.spark.watching import Watch, keep, report
 from ensue.spark.workers import check_workers
 
 Queries = str | Query | Mapping[str, str | Query]
@@ -79,6 +80,7 @@ def recognize(
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         output: 'positions' forgets which variable an event is bound to.
     """
+    report()
     events = plain_strings(events)
     read = chosen(ReadOptions, options)
     refuse_text_options(read)
@@ -97,17 +99,22 @@ def recognize(
         columns = with_late(columns, late, programs[0].columns)
     every = batch.passes(ways)
     if flush is not None:
-        push = [pushed(each.programs) if pushdown else NOTHING for each in every]
+        own = [pushed(each.programs) if pushdown else NOTHING for each in every]
         buckets = [
-            streaming.bucket_of(each, own, columns, names, late, tasks or DEFAULT_BUCKETS)
-            for each, own in zip(every, push, strict=True)
+            streaming.bucket_of(each, push, columns, names, late, tasks or DEFAULT_BUCKETS)
+            for each, push in zip(every, own, strict=True)
         ]
         return streaming.rest(events, buckets, flush)
-    found = []
+    found: list[DataFrame] = []
+    watches: list[Watch | None] = []
     for each, metrics in zip(every, metric_names([each.way.kind for each in every]), strict=True):
+        push = pushed(each.programs) if pushdown else NOTHING
+        filtered = push.keep is not None and not events.isStreaming
+        watch = Watch.of(each.programs, metrics, names=names, filtered=filtered)
+        watches.append(watch)
         if events.isStreaming:
             streamed = streaming.run(
-                events,
+                events if watch is None else watch.count(events),
                 each,
                 columns,
                 name=metrics,
@@ -116,14 +123,16 @@ def recognize(
                 lateness=each.programs[0].options.lateness if lateness is None else lateness,
                 idle_timeout=timeout,
                 buckets=tasks or DEFAULT_BUCKETS,
-                pushdown=pushdown,
+                push=push,
             )
             found.append(streamed)
         else:
             found.append(
-                batch.run(events, each, columns, names=names, tasks=tasks, pushdown=pushdown)
+                batch.run(events, each, columns, names=names, tasks=tasks, push=push, watch=watch)
             )
-    return reduce(DataFrame.unionByName, found)
+    matches = reduce(DataFrame.unionByName, found)
+    keep(matches, watches)
+    return matches
 
 
 def programs_of(

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Unpack
 
-from pyarrow import types as kinds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.analysis.schema import AttributePath
 from ensue.engine.unseen import Occurrences, sentences, silences
-from ensue.logic.required import HasAttribute, HasType, HasValue, Leaf, leaves, requirement
+from ensue.logic.required import Leaf, leaves, requirement
 from ensue.options import (
     DEFAULT_LIMITS,
     ReadArguments,
@@ -25,11 +24,11 @@ from ensue.options import (
     chosen,
     takes,
 )
-from ensue.predicates.vectors import path_column
 from ensue.spark.batch import column_of
-from ensue.spark.program import Program, arrow_type_at
+from ensue.spark.program import Program
 from ensue.spark.recognize import Queries, programs_of
 from ensue.spark.types import plain_strings
+from ensue.spark.watching import holds, report, type_column
 
 _MOST = 1000
 
@@ -49,6 +48,7 @@ def unseen(
     BUY". One aggregation over the columns that the queries ask about, and one more for each of
     them that lacks something. Empty where every query could have a match.
     """
+    report()
     events = plain_strings(events)
     read = replace(chosen(ReadOptions, options), lateness=None)
     programs = programs_of(events, query, read, "bindings", schema, params, DEFAULT_LIMITS)
@@ -65,7 +65,7 @@ def _unseen(events: DataFrame, programs: list[Program], *, named: bool) -> list[
     one = programs[0]
     required = {program.name if named else "": requirement(program.bound) for program in programs}
     asked = list(dict.fromkeys(leaf for each in required.values() for leaf in leaves(each)))
-    answers = [_holds(leaf, one).alias(str(number)) for number, leaf in enumerate(asked)]
+    answers = [_some(leaf, one).alias(str(number)) for number, leaf in enumerate(asked)]
     row = events.agg(F.count(F.lit(1)).alias("events"), *answers).first()
     assert row is not None
     seen = Occurrences()
@@ -80,32 +80,13 @@ def _unseen(events: DataFrame, programs: list[Program], *, named: bool) -> list[
     return sentences(silences(seen, required, one.columns.names, one.options.type))
 
 
-def _holds(leaf: Leaf, program: Program) -> Column:
+def _some(leaf: Leaf, program: Program) -> Column:
     """Tell whether some event has what is asked for."""
-    match leaf:
-        case HasType(names=names):
-            return F.max(_type(program).isin(*sorted(names)))
-        case HasAttribute(path=path):
-            known = path_column(program.columns.empty_table(), path) is not None
-            return F.count(column_of(path)) > 0 if known else F.lit(False)
-        case HasValue(path=path, values=values):
-            if not _is_text(program, path):
-                return F.lit(True)
-            return F.max(column_of(path).isin(*sorted(values)))
-
-
-def _is_text(program: Program, path: AttributePath) -> bool:
-    kind = arrow_type_at(program.columns, path)
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
-
-
-def _type(program: Program) -> Column:
-    path = program.type_path
-    return F.lit(program.sources[0]) if path is None else column_of(path)
+    return F.coalesce(F.max(holds(leaf, program)), F.lit(False))
 
 
 def _values(events: DataFrame, program: Program, path: AttributePath | None) -> list[str]:
     """Return some of the values of a column (None: types)."""
-    column = _type(program) if path is None else column_of(path)
+    column = type_column(program) if path is None else column_of(path)
     rows = events.select(column.alias("value")).distinct().limit(_MOST).collect()
     return sorted(row["value"] for row in rows if row["value"] is not None)

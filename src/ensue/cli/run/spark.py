@@ -77,7 +77,8 @@ def execute(
     kind = _kind(files)
     spark = _session(master)
     events = _read(spark, kind, files)
-    from ensue.spark import explain, recognize, unseen
+    from ensue.spark import explain, missing, recognize, unseen
+    from ensue.spark.watching import forget
 
     asked = query.rules if isinstance(query, RuleSet) else query
     read: Any = {each.name: given[each.name] for each in fields(ReadOptions)}
@@ -86,7 +87,8 @@ def execute(
         return
     format, out = options.format, options.out
     before = clock.perf_counter()
-    found = recognize(events, asked, **{n: v for n, v in given.items() if n != "exact"})
+    matches = recognize(events, asked, **{n: v for n, v in given.items() if n != "exact"})
+    found = matches
     if isinstance(query, RuleSet):
         found = _labelled(found, query)
     if format is Format.PARQUET:
@@ -102,9 +104,12 @@ def execute(
         else:
             _write(table, format, out)
     seconds = clock.perf_counter() - before
+    said = missing(matches) or []
+    forget(matches)
     if not number:
-        for sentence in unseen(events, asked, **read):
-            remark(f"warning: {spelled(sentence, as_flag)}")
+        said = unseen(events, asked, **read)
+    for sentence in said:
+        remark(f"warning: {spelled(sentence, as_flag)}")
     remark(
         f"{count(number, 'match', 'matches')}, {seconds:.2f} s on {spark.conf.get('spark.master')}"
     )

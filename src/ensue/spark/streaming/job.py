@@ -26,7 +26,7 @@ from ensue.errors import EventError
 from ensue.messages import Message, Option
 from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
 from ensue.spark.program import Program, arrow_type_at
-from ensue.spark.pushdown import NOTHING, Pushed, pushed
+from ensue.spark.pushdown import Pushed
 from ensue.spark.spread import label, labels
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
 from ensue.spark.streaming.idle import TICK, split_ticks, with_ticks
@@ -57,11 +57,10 @@ def run(
     lateness: Lateness,
     idle_timeout: int | None,
     buckets: int,
-    pushdown: bool,
+    push: Pushed,
 ) -> DataFrame:
     """Find the matches of the queries of a pass in a stream; its metrics are called `name`."""
     columns, way = each.programs[0].columns, each.way
-    push = pushed(each.programs) if pushdown else NOTHING
     numbers: Sequence[int] = (0,)
     if way.kind == "keys":
         numbers = labels(buckets)
