@@ -234,6 +234,6 @@ def path_column(table: pa.Table, path: AttributePath) -> pa.ChunkedArray | None:
 
 
 def column_at(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
-    """Return a column, or a field of a struct column; an attribute nobody has is NULL."""
+    """Return a column, or a field of a struct column; an attribute that no event has is NULL."""
     column = path_column(table, path)
     return pa.chunked_array([pa.nulls(table.num_rows)]) if column is None else column
