@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ensue.engine import warming
-from ensue.kernels.compile.jit import FOLDER
+from ensue.kernels.compile.cache import FOLDER
 from tests.cli.command import ensue
 
 

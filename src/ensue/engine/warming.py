@@ -56,10 +56,15 @@ def steps() -> Iterator[str]:
     """Compile everything; yield the name of each part before it is compiled."""
     for step in STEPS:
         yield step.name
-        # Warnings about these queries do not concern the caller.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CeqlWarning)
-            _run(compile_query(step.text))
+        take(step)
+
+
+def take(step: Step) -> None:
+    """Compile what a kind of query needs, or load it."""
+    # Warnings about these queries do not concern the caller.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CeqlWarning)
+        _run(compile_query(step.text))
 
 
 def _run(query: Query) -> None:

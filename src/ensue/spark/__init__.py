@@ -2,6 +2,7 @@
 
 from ensue.spark.explain import explain
 from ensue.spark.java import JavaError
+from ensue.spark.kernels import warm
 from ensue.spark.recognize import recognize
 from ensue.spark.session import session
 from ensue.spark.sql.register import register
@@ -18,4 +19,5 @@ __all__ = [
     "register",
     "session",
     "unseen",
+    "warm",
 ]

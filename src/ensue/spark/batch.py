@@ -15,6 +15,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.predicates.spark_literals import column
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
+from ensue.spark.kernels import Shipped
 from ensue.spark.order import Key, order_of
 from ensue.spark.plan import Slices, Way, slices_of
 from ensue.spark.program import Program, arrow_type_at
@@ -34,19 +35,22 @@ class Pass:
 
     way: Way
     programs: tuple[Program, ...]
+    kernels: Shipped | None = None
+    """Compiled kernels for the workers."""
 
 
-def passes(ways: Sequence[tuple[Way, Program]]) -> list[Pass]:
+def passes(ways: Sequence[tuple[Way, Program]], kernels: Shipped | None = None) -> list[Pass]:
     """Put queries together that can share a pass over the events."""
     found: dict[tuple[object, ...], Pass] = {}
     for way, program in ways:
         key = (way.kind, way.time, way.keys, program.options)
         known = found.get(key)
         if known is None:
-            found[key] = Pass(way, (program,))
+            found[key] = Pass(way, (program,), kernels)
         else:
             window = max(known.way.window, way.window)
-            found[key] = Pass(replace(known.way, window=window), (*known.programs, program))
+            way, every = replace(known.way, window=window), (*known.programs, program)
+            found[key] = Pass(way, every, kernels)
     return list(found.values())
 
 
@@ -128,7 +132,7 @@ def task_of(
     """Return what the workers do about a pass, in batch jobs and in streams."""
     order = order_of(each.programs[0], _columns_read(each, push), given=bool(push.texts))
     given = tuple(map(push.given, each.programs))
-    return Task(each.programs, schema, names, given, order, keys=keys)
+    return Task(each.programs, schema, names, given, order, keys=keys, kernels=each.kernels)
 
 
 def _columns_read(each: Pass, push: Pushed) -> set[str]:

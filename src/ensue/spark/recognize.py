@@ -27,6 +27,7 @@ from ensue.options import (
 )
 from ensue.spark import batch
 from ensue.spark.columns import joined, with_late
+from ensue.spark.kernels import ship
 from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
 from ensue.spark.pushdown import NOTHING, pushed
@@ -97,7 +98,7 @@ def recognize(
     columns = joined(schemas) if names else schemas[0]
     if late is not None:
         columns = with_late(columns, late, programs[0].columns)
-    every = batch.passes(ways)
+    every = batch.passes(ways, ship(events.sparkSession))
     if flush is not None:
         own = [pushed(each.programs) if pushdown else NOTHING for each in every]
         buckets = [

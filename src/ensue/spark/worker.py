@@ -14,6 +14,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.results.joining import widened
 from ensue.spark import rows
 from ensue.spark.columns import QUERY
+from ensue.spark.kernels import Shipped
 from ensue.spark.order import Key
 from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.program import Program
@@ -40,6 +41,8 @@ class Task:
     """Where the first slice begins and how long each is, as the engine counts time."""
     keys: tuple[AttributePath, ...] = ()
     """What tells events of one task from those of another."""
+    kernels: Shipped | None = None
+    """Compiled kernels that came with the job."""
 
     def function(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what mapInArrow is to run."""
@@ -75,6 +78,8 @@ class Task:
 
     def open(self) -> SortedPipeline:
         """Make all queries ready for a stream."""
+        if self.kernels is not None:
+            self.kernels.adopt()
         return SortedPipeline(self.programs, self.given)
 
     def rows(self, found: Found, begin: int | None = None) -> Iterator[pa.Table]:

@@ -19,7 +19,7 @@ def warm() -> None:
     """
     with exit_codes():
         from ensue.engine.warming import STEPS, steps
-        from ensue.kernels.compile.jit import FOLDER
+        from ensue.kernels.compile.cache import FOLDER
 
         start = clock.perf_counter()
         for number, name in enumerate(steps(), 1):

@@ -1,61 +1,26 @@
-"""How kernels are compiled: by Numba, once, kept on disk.
-
-Numba notices edits of a kernel's own file only, not of helpers it inlined from others, and would
-go on with the old code. So the cache lies in a folder named by a hash of all kernel sources.
+"""How kernels are compiled: by Numba, once, kept on disk (cache.py).
 
 The leaner pipeline of compiler.py stands on Numba's internals, so it is used with the versions of
 Numba that it was tested with. With any other the same kernels go through Numba's own pipeline: it
 gives the same results and takes several times as long, once.
 
-`ENSUE_CACHE_DIR` says where that folder is made, `ENSUE_CHECK_BOUNDS=1` compiles with bounds
+`ENSUE_CACHE_DIR` says where they are kept, `ENSUE_CHECK_BOUNDS=1` compiles with bounds
 checks, `ENSUE_PLAIN_NUMBA=1` by Numba's own pipeline, and `NUMBA_DISABLE_JIT=1` runs the same code
 as plain Python.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numba
 
+from ensue.kernels.compile.cache import CHECKED, LEAN, settings
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _config: Any = numba.config
-
-CHECKED = bool(os.environ.get("ENSUE_CHECK_BOUNDS"))
-
-_TESTED = ("0.68",)
-"""The versions of Numba whose internals the leaner pipeline was tested with."""
-
-LEAN = numba.__version__.startswith(_TESTED) and not os.environ.get("ENSUE_PLAIN_NUMBA")
-
-
-def _cache_folder() -> Path:
-    """Return the folder for compiled kernels, in a place that can be written to."""
-    digest = hashlib.sha256(f"{numba.__version__} {CHECKED} {LEAN} {sys.version}".encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    chosen = os.environ.get("ENSUE_CACHE_DIR")
-    roots = [Path(chosen)] if chosen else []
-    roots.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ensue")
-    for root in roots:
-        try:
-            (root / name).mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(root / name, os.W_OK):
-            return root / name
-    return Path(tempfile.mkdtemp(prefix="ensue-"))
-
-
-FOLDER = _cache_folder()
 
 
 def kernel(function: _Function) -> _Function:
@@ -65,12 +30,18 @@ def kernel(function: _Function) -> _Function:
     """
     if _config.DISABLE_JIT:
         return function
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(FOLDER)
+    chosen = settings()
+    before = {name: getattr(_config, name) for name in chosen}
+    _set(chosen)
     try:
         return _compile(function, cache=True, nogil=True, **_pipeline())
     finally:
-        _config.CACHE_DIR = before
+        _set(before)
+
+
+def _set(chosen: Mapping[str, Any]) -> None:
+    for name, value in chosen.items():
+        setattr(_config, name, value)
 
 
 def _pipeline() -> dict[str, Any]:
