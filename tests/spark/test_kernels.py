@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from ensue.spark.kernels import Shipped
 
 CLUSTER = """
 import json, logging, sys, warnings
-from collections.abc import Iterator
 import pyarrow as pa
 import ensue.spark
 from ensue.datasets import stock_table
@@ -32,9 +30,10 @@ config = {
     "spark.executorEnv.ENSUE_CACHE_DIR": folder + "/empty",
     "spark.sql.shuffle.partitions": "2",
     "spark.executor.memory": "512m",
+    # No task before both executors are there, so that each gets one.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "400s",
 }
-for name in sys.argv[2:]:
-    config["spark.executorEnv." + name.partition("=")[0]] = name.partition("=")[2]
 spark = ensue.spark.session("local-cluster[2,1,1024]", config=config)
 
 def kernels(_batches):
@@ -77,12 +76,12 @@ spark.stop()
 QUERY = "SELECT a[id], b[id] FROM S WHERE SELL AS a ; BUY AS b PARTITION BY [name] WITHIN 9"
 
 
-def on_a_cluster(folder: Path, *environment: str) -> dict[str, Any]:
+def on_a_cluster(folder: Path) -> dict[str, Any]:
     """Run a query on two executors whose cache is empty; tell what their workers compiled."""
     home = java_home()
     more = {"JAVA_HOME": str(home)} if home is not None else {}
     run = subprocess.run(
-        [sys.executable, "-c", CLUSTER, str(folder), *environment],
+        [sys.executable, "-c", CLUSTER, str(folder)],
         env={**os.environ, **more},
         capture_output=True,
         text=True,
@@ -107,7 +106,7 @@ def test_executors_with_an_empty_cache_use_the_kernels_of_the_driver(tmp_path: P
 
 
 @pytest.fixture
-def packed(tmp_path: Path) -> Iterator[Path]:
+def packed(tmp_path: Path) -> Path:
     """Kernels in a file, as the driver sends them."""
     from ensue.kernels.compile import cache
 
@@ -116,7 +115,7 @@ def packed(tmp_path: Path) -> Iterator[Path]:
     assert data is not None
     path = tmp_path / "kernels.zip"
     path.write_bytes(data)
-    yield path
+    return path
 
 
 def test_kernels_that_fit_are_unpacked_once(

@@ -13,6 +13,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,11 +63,11 @@ class Shipped:
         if self.file in _adopted:
             return _adopted[self.file]
         # Compiled code is looked for at its first use: whoever reads queries only loads no Numba.
-        from ensue.kernels.compile import cache
+        from ensue.kernels.compile import cache as kept
 
         path = Path(SparkFiles.get(self.file))
         missing = None if path.is_file() else f"Spark has not brought {path}"
-        problem = _adopted[self.file] = missing or cache.unpack(path)
+        problem = _adopted[self.file] = missing or kept.unpack(path)
         if problem is not None:
             text = (
                 f"the kernels of the driver do not fit on {socket.gethostname()}, which compiles "
@@ -92,19 +93,24 @@ def ship(spark: SparkSession) -> Shipped | None:
     remote = "connect" in type(spark).__module__
     if not remote and _is_here(spark.sparkContext.master):
         return None
-    from ensue.kernels.compile import cache
+    from ensue.kernels.compile import cache as kept
 
-    packed = cache.pack()
+    packed = kept.pack()
     if packed is None:
         return None
     file = f"ensue-kernels-{hashlib.sha256(packed).hexdigest()[:16]}.zip"
     known = _shipped.setdefault(spark, {})
     if file not in known:
-        with TemporaryDirectory(prefix="ensue-") as folder:
-            path = Path(folder, file)
-            path.write_bytes(packed)
-            known[file] = _sent(spark, path, remote)
+        path = Path(_outbox().name, file)
+        path.write_bytes(packed)
+        known[file] = _sent(spark, path, remote)
     return known[file]
+
+
+@cache
+def _outbox() -> TemporaryDirectory[str]:
+    """Return a folder that lasts as long as this process: executors ask for files at any time."""
+    return TemporaryDirectory(prefix="ensue-kernels-")
 
 
 def _sent(spark: SparkSession, path: Path, remote: bool) -> Shipped:

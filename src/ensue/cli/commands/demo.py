@@ -39,7 +39,7 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-_USUAL = {Engine.LOCAL: 2_000, Engine.SPARK: 2_000_000}
+_USUAL = {Engine.LOCAL: 2_000, Engine.SPARK: 10_000_000}
 
 
 def demo(
@@ -48,7 +48,7 @@ def demo(
         typer.Option(
             metavar="N",
             min=0,
-            help="How many trades to generate.  \\[default: 2,000, or 2,000,000 on Spark]",
+            help="How many trades to generate.  \\[default: 2,000, or 10,000,000 on Spark]",
             show_default=False,
         ),
     ] = None,
