@@ -36,8 +36,9 @@ config = {
 }
 spark = ensue.spark.session("local-cluster[2,1,1024]", config=config)
 
-def kernels(_batches):
+def kernels(batches):
     import os, sys
+    list(batches)
     from numba.core.dispatcher import Dispatcher
     every = {
         id(value): value

@@ -147,7 +147,10 @@ def start_workers(spark: SparkSession) -> None:
     """Start Python workers, one a core, and have them load what every query needs."""
     shipped = ship(spark)
 
-    def load(_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def load(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Spark ends a worker that has not read all of its rows.
+        for _ in batches:
+            pass
         problem = None if shipped is None else shipped.adopt()
         warming.take(warming.STEPS[0])
         told: dict[str, list[Any]] = {"host": [socket.gethostname()], "problem": [problem]}
