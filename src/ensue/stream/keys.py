@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,14 @@ class Keys:
             fresh = np.ones(len(values) + 1, bool)
             numbers = np.arange(max(len(values), 1), dtype=np.int32)
         else:
-            known = list(map(_hashable, values.to_pylist()))
-            fresh = np.array([*(value not in self._numbers for value in known), False])
-            numbers = np.array([self._number(value) for value in known] or [0], np.int32)
+            known = values.to_pylist()
+            if pa.types.is_struct(values.type):
+                known = list(map(_hashable, known))
+            found = np.array([*map(self._numbers.get, known, repeat(-1)), 0], np.int32)
+            fresh = found < 0
+            for place in np.flatnonzero(fresh).tolist():
+                found[place] = self._number(known[place])
+            numbers = found[: max(len(known), 1)]
             if self._unopened:
                 fresh[:-1] |= np.isin(numbers[: len(known)], list(self._unopened))
                 self._unopened.clear()

@@ -66,11 +66,8 @@ def _counted(stream: EventBatch, rows: np.ndarray, numbering: Numbering) -> np.n
     counts = np.zeros(len(rows), np.int64)
     if not tied.any():
         return counts
-    steps = np.zeros(len(times) + 1, np.int64)
     begins, where = np.unique(first[tied], return_index=True)
-    np.add.at(steps, begins, 1)
-    np.add.at(steps, last[tied][where], -1)
-    among = np.flatnonzero(np.cumsum(steps[:-1]) > 0)
+    among = _ranges(begins, last[tied][where])
     earlier = np.full(_size(before), 0 if ties is None else ties.time)
     columns = _columns(stream, among, numbering, before)
     classes = [np.concatenate([earlier, times[among]]), *(encoded(each)[0] for each in columns)]
@@ -81,6 +78,19 @@ def _counted(stream: EventBatch, rows: np.ndarray, numbering: Numbering) -> np.n
     ranks[order] = passed - np.maximum.accumulate(np.where(opens, passed, 0))
     counts[tied] = ranks[len(earlier) + np.searchsorted(among, rows[tied])]
     return counts
+
+
+def _ranges(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """List the whole numbers of ranges, none of which is empty.
+
+    >>> _ranges(np.array([2, 7]), np.array([5, 9])).tolist()
+    [2, 3, 4, 7, 8]
+    """
+    lengths = ends - begins
+    steps = np.ones(lengths.sum(), np.int64)
+    steps[np.cumsum(lengths)[:-1]] = begins[1:] - ends[:-1] + 1
+    steps[:1] = begins[:1]
+    return np.cumsum(steps)
 
 
 def _row_of(stream: EventBatch, position: int) -> int:
