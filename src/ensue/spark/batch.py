@@ -15,6 +15,7 @@ from ensue.analysis.schema import AttributePath
 from ensue.predicates.spark_literals import column
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
+from ensue.spark.footers import known_range
 from ensue.spark.kernels import Shipped
 from ensue.spark.order import Key, order_of
 from ensue.spark.plan import Slices, Way, slices_of
@@ -74,10 +75,10 @@ def run(
         cut = _cut(frame, way, columns, count)
         if cut is not None:
             task = replace(task, slices=_in_engine_time(cut, way, columns))
-            parts = min(count, cut.count)
+            parts = cut.count
             wanted = _sliced(wanted, way, cut, columns)
+            # As many partitions as slices: within one, all events have the same number.
             wanted = wanted.repartition(parts, label(F.col(SLICE), parts))
-            order = [F.col(SLICE), *order]
         else:
             wanted = wanted.repartition(1)
     elif way.kind == "keys":
@@ -204,14 +205,17 @@ def _cut(frame: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | 
 
     All events are asked, those that cannot matter too, so that nothing but times is read.
     """
-    clock = clock_of(way.time, columns)
-    row = frame.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
-    if row is None or row["first"] is None:
-        return None
+    known = known_range(frame, way.time[0]) if len(way.time) == 1 else None
+    if known is None:
+        clock = clock_of(way.time, columns)
+        row = frame.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
+        if row is None or row["first"] is None:
+            return None
+        known = row["first"], row["last"]
     window = way.window
     if not kinds.is_integer(arrow_type_at(columns, way.time)):
         window = -(-window // _MICROSECOND)
-    cut = slices_of(row["first"], row["last"], window, most)
+    cut = slices_of(*known, window, most)
     return cut if cut.count > 1 else None
 
 
