@@ -84,6 +84,14 @@ def test_rows_without_ids_are_dropped_wherever_they_are() -> None:
     assert store.rows == 1
 
 
+def test_counts_of_a_later_time_outlive_a_cut_before_it() -> None:
+    store = filled([[0], [0], [1]])
+    store.keep_only(np.array([0, 1]), [ALL], last_too=True)
+    store.add(stretch([1, 1], 3))
+    store.forget_before(1, [ALL], exactly=True)
+    assert ordinals(store.view()(), np.arange(3), ALL).tolist() == [1, 1, 2]
+
+
 @st.composite
 def events(draw: st.DrawFn) -> tuple[list[int], list[str | None], list[float]]:
     """Events with many ties."""

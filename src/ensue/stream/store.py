@@ -229,6 +229,9 @@ class EventStore:
         if not numberings:
             return None
         ties, last, following = self._ties, self._time(cut - 1, -1), self._time(cut, 0)
+        if ties is not None and last is not None and ties.time > last:
+            # Rows between the cut and these counts were thinned out, and know their numbers.
+            return ties if following is None or following <= ties.time else None
         if last is None or not self._shares_time(cut):
             return ties if ties is not None and following in (None, ties.time) else None
         begin = cut - 1
