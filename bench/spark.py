@@ -24,7 +24,7 @@ _PATIENCE = 600.0
 _FILES = 16
 _ACCOUNTS = 10_000
 _KEPT = 0.15
-_SCHEMA = (
+SCHEMA = (
     "type string, id long, name string, volume long, price double, stock_time long, account long, "
     "score double"
 )
@@ -69,7 +69,8 @@ def write_trades(folder: str, events: int, files: int, keys: int) -> None:
         pq.write_table(table.slice(number * size, size), f"{folder}/{number:04}.parquet")
 
 
-def _session(master: str, **more: str) -> SparkSession:
+def batch_session(master: str, **more: str) -> SparkSession:
+    """Start Spark as all these benchmarks use it."""
     from ensue.spark import session
 
     return session(master, config={"spark.driver.memory": "4g", **more})
@@ -84,8 +85,8 @@ def batch_seconds(folder: str, master: str, repetitions: int, ways: list[str]) -
 
     from ensue.spark import recognize
 
-    spark = _session(master)
-    events = spark.read.schema(_SCHEMA).parquet(folder)
+    spark = batch_session(master)
+    events = spark.read.schema(SCHEMA).parquet(folder)
     queries = {name: query for name, (_, _, query) in batch_queries().items()}
 
     def consume(frame: DataFrame) -> None:
@@ -98,16 +99,16 @@ def batch_seconds(folder: str, master: str, repetitions: int, ways: list[str]) -
     if "read" in ways:
         counts = [F.count(name).alias(name) for name in events.columns]
         every["read"] = lambda: events.agg(*counts).collect()
-        every["pass"] = lambda: consume(events.mapInArrow(passed, _SCHEMA))
+        every["pass"] = lambda: consume(events.mapInArrow(passed, SCHEMA))
     for name, query in queries.items():
         for way in ("python", "pushed"):
             if way in ways:
                 every[f"{way}, {name}"] = lambda query=query, way=way: consume(
                     recognize(events, query, pushdown=way == "pushed")
                 )
-    warm = spark.read.schema(_SCHEMA).parquet(f"{folder}/0000.parquet")
+    warm = spark.read.schema(SCHEMA).parquet(f"{folder}/0000.parquet")
     warm.agg(F.count("id")).collect()
-    consume(warm.mapInArrow(passed, _SCHEMA))
+    consume(warm.mapInArrow(passed, SCHEMA))
     for query in queries.values():
         consume(recognize(warm.limit(1000), query))
     best: dict[str, float] = {}
@@ -225,14 +226,14 @@ def stream_progress(folder: str, checkpoint: str, rows: int, window: int) -> dic
     """
     from ensue.spark import recognize
 
-    spark = _session("local[2]")
-    files = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
+    spark = batch_session("local[2]")
+    files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(folder)
     if window:
         found = recognize(
             files, stream_query(window), time_unit="ms", tiebreak="id", lateness="1 second"
         )
     else:
-        found = files.repartition("account").mapInArrow(_nothing_done(), _SCHEMA)
+        found = files.repartition("account").mapInArrow(_nothing_done(), SCHEMA)
     stream = found.writeStream.format("noop").option("checkpointLocation", checkpoint)
     running = stream.trigger(availableNow=True).start()
     running.awaitTermination()
