@@ -111,7 +111,7 @@ def packed(tmp_path: Path) -> Path:
     """Kernels in a file, as the driver sends them."""
     from ensue.kernels.compile import cache
 
-    ensue.run(QUERY, [{"type": "SELL", "id": 1, "name": "A", "stock_time": 1}])
+    ensue.run(f"{QUERY} [stock_time]", [{"type": "SELL", "id": 1, "name": "A", "stock_time": 1}])
     data = cache.pack()
     assert data is not None
     path = tmp_path / "kernels.zip"
