@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from ensue.options import DEFAULT_LIMITS, ReadOptions
 from ensue.spark import recognize
-from ensue.spark.plan import way_of
+from ensue.spark.distribution import timed_distribution
 from ensue.spark.recognize import programs_of
 from tests.effort import FUZZ
 from tests.spark.frames import frame_of, ids_by_query, local
@@ -45,7 +45,7 @@ def test_spark_batch_eq_local(
         None,
         DEFAULT_LIMITS,
     )
-    assert family in {way_of(program).kind for program in programs}
+    assert family in {timed_distribution(program).kind for program in programs}
     found = ids_by_query(
         recognize(frame, drawn.queries, time="ts", tiebreak="id", tasks=3, pushdown=pushdown)
     )

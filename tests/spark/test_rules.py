@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import ensue.spark
+from ensue.spark.partitioner import label
 from ensue.spark.skew import Skew
-from ensue.spark.spread import label
 
 _SOURCES = sorted(Path(ensue.spark.__file__).parent.glob("*.py"))
 _FORBIDDEN = re.compile(r"_jvm|_jsparkSession|_jdf|\.rdd\b|sparkContext|SparkContext|import pickle")

@@ -15,13 +15,13 @@ from ensue.analysis.schema import AttributePath
 from ensue.predicates.spark_literals import column
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
+from ensue.spark.distribution import Slices, TimedDistribution, slices_of
 from ensue.spark.footers import known_range
 from ensue.spark.kernels import Shipped
 from ensue.spark.order import Key, order_of
-from ensue.spark.plan import Slices, Way, slices_of
+from ensue.spark.partitioner import label
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import Pushed
-from ensue.spark.spread import label
 from ensue.spark.types import spark_schema
 from ensue.spark.watching import NEEDED, Watch
 from ensue.spark.worker import SLICE, Task
@@ -31,33 +31,38 @@ _MICROSECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class SharedScan:
     """Queries that see the same events in the same order, so that one pass serves them all."""
 
-    way: Way
+    distribution: TimedDistribution
     programs: tuple[Program, ...]
     kernels: Shipped | None = None
     """Compiled kernels for the workers."""
 
 
-def passes(ways: Sequence[tuple[Way, Program]], kernels: Shipped | None = None) -> list[Pass]:
+def shared_scans(
+    distributions: Sequence[tuple[TimedDistribution, Program]], kernels: Shipped | None = None
+) -> list[SharedScan]:
     """Put queries together that can share a pass over the events."""
-    found: dict[tuple[object, ...], Pass] = {}
-    for way, program in ways:
-        key = (way.kind, way.time, way.keys, program.options)
+    found: dict[tuple[object, ...], SharedScan] = {}
+    for distribution, program in distributions:
+        key = (distribution.kind, distribution.time, distribution.keys, program.options)
         known = found.get(key)
         if known is None:
-            found[key] = Pass(way, (program,), kernels)
+            found[key] = SharedScan(distribution, (program,), kernels)
         else:
-            window = max(known.way.window, way.window)
-            way, every = replace(known.way, window=window), (*known.programs, program)
-            found[key] = Pass(way, every, kernels)
+            window = max(known.distribution.window, distribution.window)
+            distribution, every = (
+                replace(known.distribution, window=window),
+                (*known.programs, program),
+            )
+            found[key] = SharedScan(distribution, every, kernels)
     return list(found.values())
 
 
 def run(
     frame: DataFrame,
-    each: Pass,
+    each: SharedScan,
     schema: pa.Schema,
     *,
     names: bool,
@@ -66,23 +71,23 @@ def run(
     watch: Watch | None,
 ) -> DataFrame:
     """Find the matches of the queries of a pass."""
-    way, columns = each.way, each.programs[0].columns
+    distribution, columns = each.distribution, each.programs[0].columns
     wanted = wanted_events(frame, each, push, watch=watch)
-    task = task_of(each, push, schema, names, keys=way.keys)
+    task = task_of(each, push, schema, names, keys=distribution.keys)
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     order = _sorting(task.order)
-    if way.kind == "slices":
-        cut = _cut(frame, way, columns, count)
+    if distribution.kind == "slices":
+        cut = _cut(frame, distribution, columns, count)
         if cut is not None:
-            task = replace(task, slices=_in_engine_time(cut, way, columns))
+            task = replace(task, slices=_in_engine_time(cut, distribution, columns))
             parts = cut.count
-            wanted = _sliced(wanted, way, cut, columns)
+            wanted = _sliced(wanted, distribution, cut, columns)
             # As many partitions as slices: within one, all events have the same number.
             wanted = wanted.repartition(parts, label(F.col(SLICE), parts))
         else:
             wanted = wanted.repartition(1)
-    elif way.kind == "keys":
-        keys = [hashed(path, columns) for path in way.keys]
+    elif distribution.kind == "keys":
+        keys = [hashed(path, columns) for path in distribution.keys]
         wanted = wanted.repartition(*keys) if tasks is None else wanted.repartition(tasks, *keys)
     else:
         wanted = wanted.repartition(1)
@@ -92,7 +97,7 @@ def run(
 
 def wanted_events(
     frame: DataFrame,
-    each: Pass,
+    each: SharedScan,
     push: Pushed,
     more: Mapping[str, Column] | None = None,
     clock: Column | None = None,
@@ -106,7 +111,7 @@ def wanted_events(
     column of the watermark. Events that are left out move it too, so the filter must not go before
     it, and does not because it mentions that column.
     """
-    timeless = (column_of(each.way.time) if clock is None else clock).isNull()
+    timeless = (column_of(each.distribution.time) if clock is None else clock).isNull()
     columns = each.programs[0].columns
     read = _columns_read(each, push)
     chosen = [column_of((name,)) for name in columns.names if all_columns or name in read]
@@ -117,14 +122,14 @@ def wanted_events(
         chosen.append(F.expr(push.packed()).alias(GIVEN))
     chosen += [value.alias(name) for name, value in (more or {}).items()]
     if watch is None:
-        return _known_keys(frame, each.way, columns, timeless).select(*chosen)
+        return _known_keys(frame, each.distribution, columns, timeless).select(*chosen)
     # Columns that nobody needs go first: no optimizer takes them out below an observation.
     seen = watch.observe(frame.select(*chosen, watch.packed().alias(NEEDED)))
-    return _known_keys(seen, each.way, columns, timeless)
+    return _known_keys(seen, each.distribution, columns, timeless)
 
 
 def task_of(
-    each: Pass,
+    each: SharedScan,
     push: Pushed,
     schema: pa.Schema,
     names: bool,
@@ -136,7 +141,7 @@ def task_of(
     return Task(each.programs, schema, names, given, order, keys=keys, kernels=each.kernels)
 
 
-def _columns_read(each: Pass, push: Pushed) -> set[str]:
+def _columns_read(each: SharedScan, push: Pushed) -> set[str]:
     return {name for program in each.programs for name in push.columns_read(program)}
 
 
@@ -148,12 +153,14 @@ def column_of(path: AttributePath) -> Column:
     return F.col(column(path))
 
 
-def _known_keys(frame: DataFrame, way: Way, columns: pa.Schema, timeless: Column) -> DataFrame:
+def _known_keys(
+    frame: DataFrame, distribution: TimedDistribution, columns: pa.Schema, timeless: Column
+) -> DataFrame:
     """Leave out events without a key, but keep those without a time: they are an error."""
-    if not way.keys:
+    if not distribution.keys:
         return frame
     known = F.lit(True)
-    for path in way.keys:
+    for path in distribution.keys:
         if path_column(columns.empty_table(), path) is None:
             known = F.lit(False)
             continue
@@ -200,32 +207,36 @@ def clock_of(path: AttributePath, columns: pa.Schema) -> Column:
     return time.cast("long")
 
 
-def _cut(frame: DataFrame, way: Way, columns: pa.Schema, most: int) -> Slices | None:
+def _cut(
+    frame: DataFrame, distribution: TimedDistribution, columns: pa.Schema, most: int
+) -> Slices | None:
     """Look at the first and last time and cut what is between; None: not worth cutting.
 
     All events are asked, those that cannot matter too, so that nothing but times is read.
     """
-    known = known_range(frame, way.time[0]) if len(way.time) == 1 else None
+    known = known_range(frame, distribution.time[0]) if len(distribution.time) == 1 else None
     if known is None:
-        clock = clock_of(way.time, columns)
+        clock = clock_of(distribution.time, columns)
         row = frame.agg(F.min(clock).alias("first"), F.max(clock).alias("last")).first()
         if row is None or row["first"] is None:
             return None
         known = row["first"], row["last"]
-    window = way.window
-    if not kinds.is_integer(arrow_type_at(columns, way.time)):
+    window = distribution.window
+    if not kinds.is_integer(arrow_type_at(columns, distribution.time)):
         window = -(-window // _MICROSECOND)
     cut = slices_of(*known, window, most)
     return cut if cut.count > 1 else None
 
 
-def _sliced(wanted: DataFrame, way: Way, cut: Slices, columns: pa.Schema) -> DataFrame:
+def _sliced(
+    wanted: DataFrame, distribution: TimedDistribution, cut: Slices, columns: pa.Schema
+) -> DataFrame:
     """Give each event the number of its slice, and once more where the next one needs it."""
-    window = way.window
-    if not kinds.is_integer(arrow_type_at(columns, way.time)):
+    window = distribution.window
+    if not kinds.is_integer(arrow_type_at(columns, distribution.time)):
         window = -(-window // _MICROSECOND)
     timed = wanted.withColumn(
-        _TIME, F.coalesce(clock_of(way.time, columns) - F.lit(cut.first), F.lit(0))
+        _TIME, F.coalesce(clock_of(distribution.time, columns) - F.lit(cut.first), F.lit(0))
     )
     time = F.col(_TIME)
     own = ((time - time % F.lit(cut.length)) / F.lit(cut.length)).cast("int")
@@ -236,7 +247,9 @@ def _sliced(wanted: DataFrame, way: Way, cut: Slices, columns: pa.Schema) -> Dat
     return timed.withColumn(SLICE, F.explode(slices)).drop(_TIME)
 
 
-def _in_engine_time(cut: Slices, way: Way, columns: pa.Schema) -> tuple[int, int]:
-    if kinds.is_integer(arrow_type_at(columns, way.time)):
+def _in_engine_time(
+    cut: Slices, distribution: TimedDistribution, columns: pa.Schema
+) -> tuple[int, int]:
+    if kinds.is_integer(arrow_type_at(columns, distribution.time)):
         return cut.first, cut.length
     return cut.first * _MICROSECOND, cut.length * _MICROSECOND

@@ -11,14 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.automata.words import predicate_text
 from ensue.options import DEFAULT_LIMITS, ReadArguments, ReadOptions, SchemaLike, chosen, takes
-from ensue.spark.batch import Pass, column_of, passes
-from ensue.spark.plan import way_of
+from ensue.spark.batch import SharedScan, column_of, shared_scans
+from ensue.spark.distribution import timed_distribution
 from ensue.spark.pushdown import Pushed, pushed
 from ensue.spark.recognize import Queries, programs_of
 from ensue.spark.skew import HALF
 from ensue.spark.types import plain_strings
 
-_WAYS = {
+_HOW_EVENTS_MEET = {
     "keys": "by key: events of one key meet in one task, many keys in each",
     "slices": "by slices of time: each task reads one, and the window before it",
     "one": "in one task",
@@ -43,7 +43,7 @@ def explain(
     events = plain_strings(events)
     read = replace(chosen(ReadOptions, options), lateness=None)
     programs = programs_of(events, query, read, "bindings", schema, params, DEFAULT_LIMITS)
-    every = passes([(way_of(program), program) for program in programs])
+    every = shared_scans([(timed_distribution(program), program) for program in programs])
     lines = []
     if len(every) > 1:
         lines.append(
@@ -52,23 +52,23 @@ def explain(
         )
     for each in every:
         lines.append(_described(each, pushed(each.programs), read.tiebreak, events.isStreaming))
-        if skew and each.way.kind == "keys":
+        if skew and each.distribution.kind == "keys":
             lines.append(_skew(events, each))
     return "\n".join(lines)
 
 
-def _described(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) -> str:
+def _described(each: SharedScan, push: Pushed, tiebreak: str | None, streaming: bool) -> str:
     names = ", ".join(program.name for program in each.programs)
-    way = each.way
-    spread = _WAYS[way.kind]
-    if streaming and way.kind != "keys":
+    distribution = each.distribution
+    spread = _HOW_EVENTS_MEET[distribution.kind]
+    if streaming and distribution.kind != "keys":
         spread = "in one task: a stream is spread by key only"
     read = {name for program in each.programs for name in push.columns_read(program)}
     columns = [name for name in each.programs[0].columns.names if name in read]
     lines = [
         f"{names}: {spread}",
-        f"  because: {way.why}",
-        f"  order: {'.'.join(way.time)}, {tiebreak or 'no tiebreak; ties in a stable order'}",
+        f"  because: {distribution.why}",
+        f"  order: {'.'.join(distribution.time)}, {tiebreak or 'no tiebreak; ties in a stable order'}",
         f"  columns for Python: {', '.join(columns)}",
     ]
     for predicate, text in push.texts.items():
@@ -87,8 +87,8 @@ def _described(each: Pass, push: Pushed, tiebreak: str | None, streaming: bool) 
     return "\n".join(lines)
 
 
-def _skew(events: DataFrame, each: Pass) -> str:
-    keys = [column_of(path).alias(".".join(path)) for path in each.way.keys]
+def _skew(events: DataFrame, each: SharedScan) -> str:
+    keys = [column_of(path).alias(".".join(path)) for path in each.distribution.keys]
     counted = events.groupBy(*keys).count().orderBy(F.desc("count"))
     every = events.count()
     lines = []

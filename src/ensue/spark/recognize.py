@@ -27,8 +27,8 @@ from ensue.options import (
 )
 from ensue.spark import batch
 from ensue.spark.columns import joined, with_late
+from ensue.spark.distribution import TimedDistribution, timed_distribution
 from ensue.spark.kernels import ship
-from ensue.spark.plan import Way, way_of
 from ensue.spark.program import Program
 from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.rows import schema_of
@@ -89,16 +89,16 @@ def recognize(
     limits = chosen(Limits, options)
     timeout = None if idle_timeout is None else milliseconds(idle_timeout)
     programs = programs_of(events, query, in_order, output, schema, params, limits)
-    ways = [(way_of(program), program) for program in programs]
-    for way, program in ways:
-        _warn(way, program)
+    distributions = [(timed_distribution(program), program) for program in programs]
+    for distribution, program in distributions:
+        _warn(distribution, program)
     check_workers(events.sparkSession)
     names = isinstance(query, Mapping)
     schemas = [schema_of(program) for program in programs]
     columns = joined(schemas) if names else schemas[0]
     if late is not None:
         columns = with_late(columns, late, programs[0].columns)
-    every = batch.passes(ways, ship(events.sparkSession))
+    every = batch.shared_scans(distributions, ship(events.sparkSession))
     if flush is not None:
         own = [pushed(each.programs) if pushdown else NOTHING for each in every]
         buckets = [
@@ -108,7 +108,9 @@ def recognize(
         return streaming.rest(events, buckets, flush)
     found: list[DataFrame] = []
     watches: list[Watch | None] = []
-    for each, metrics in zip(every, metric_names([each.way.kind for each in every]), strict=True):
+    for each, metrics in zip(
+        every, metric_names([each.distribution.kind for each in every]), strict=True
+    ):
         push = pushed(each.programs) if pushdown else NOTHING
         filtered = push.keep is not None and not events.isStreaming
         watch = Watch.of(each.programs, metrics, names=names, filtered=filtered)
@@ -174,10 +176,10 @@ def bound_programs(
     return programs
 
 
-def _warn(way: Way, program: Program) -> None:
+def _warn(distribution: TimedDistribution, program: Program) -> None:
     warnings = []
-    if way.kind == "one":
-        warnings.append(f"one task reads all events: {way.why}")
+    if distribution.kind == "one":
+        warnings.append(f"one task reads all events: {distribution.why}")
     if program.plan.operator == "reference":
         warnings.append("this query is evaluated by definition, which is slow; explain() says why")
     for sentence in warnings:

@@ -15,14 +15,14 @@ from pyarrow import types as kinds
 from ensue.predicates.spark_literals import column, string
 from ensue.predicates.symbols import GIVEN
 from ensue.predicates.vectors import path_column
-from ensue.spark.batch import Pass
+from ensue.spark.batch import SharedScan
 from ensue.spark.program import arrow_type_at
 from ensue.spark.pushdown import Pushed
 
 _Convert = Callable[[Any], Any]
 
 
-def columns_sent(each: Pass, push: Pushed) -> pa.Schema:
+def columns_sent(each: SharedScan, push: Pushed) -> pa.Schema:
     """Return the columns of events that workers need, and of answers that come with them."""
     columns = each.programs[0].columns
     read = {name for program in each.programs for name in push.columns_read(program)}
@@ -30,7 +30,7 @@ def columns_sent(each: Pass, push: Pushed) -> pa.Schema:
     return pa.schema([*sent, pa.field(GIVEN, pa.int64())] if push.texts else sent)
 
 
-def event_text(each: Pass, push: Pushed, sent: pa.Schema) -> str:
+def event_text(each: SharedScan, push: Pushed, sent: pa.Schema) -> str:
     """Write an event as one struct in SQL; NULL where it cannot matter."""
     values = [
         push.packed() if field.name == GIVEN else portable(column((field.name,)), field.type)
@@ -44,14 +44,14 @@ def event_text(each: Pass, push: Pushed, sent: pa.Schema) -> str:
     if not wanted:
         return event
     # An event without a time is an error, whether or not it matters.
-    return f"if({column(each.way.time)} IS NULL OR ({wanted}), {event}, NULL)"
+    return f"if({column(each.distribution.time)} IS NULL OR ({wanted}), {event}, NULL)"
 
 
-def _wanted(each: Pass, push: Pushed) -> str:
+def _wanted(each: SharedScan, push: Pushed) -> str:
     """Write which events may matter: those that Spark keeps, with a key."""
     columns = each.programs[0].columns
     conditions = [] if push.keep is None else [f"({push.keep})"]
-    for path in each.way.keys:
+    for path in each.distribution.keys:
         if path_column(columns.empty_table(), path) is None:
             conditions.append("FALSE")
             continue

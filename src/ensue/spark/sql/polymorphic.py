@@ -35,14 +35,14 @@ from ensue.options import (
 )
 from ensue.predicates.spark_literals import column, string
 from ensue.predicates.vectors import path_column
-from ensue.spark.batch import Pass, task_of
+from ensue.spark.batch import SharedScan, task_of
 from ensue.spark.columns import joined
-from ensue.spark.plan import way_of
+from ensue.spark.distribution import timed_distribution
+from ensue.spark.partitioner import labels
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import NOTHING, pushed
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
-from ensue.spark.spread import labels
 from ensue.spark.sql.events import columns_sent, event_text, table_of
 from ensue.spark.sql.sorted_run import SortedRun
 from ensue.spark.types import arrow_schema, spark_schema
@@ -171,7 +171,7 @@ def recognize(
         {name: _number(value) for name, value in (params or {}).items()},
         chosen(Limits, options),
     )
-    each = _one_pass(programs)
+    each = _one_scan(programs)
     push = pushed(each.programs) if pushdown else NOTHING
     rows = [schema_of(program) for program in programs]
     columns = joined(rows) if names else rows[0]
@@ -180,34 +180,34 @@ def recognize(
     bucket = _spread(bucket_text(each, count), count)
     return Plan(
         schema=spark_schema(columns),
-        withSinglePartition=not each.way.keys,
-        partitionBy=[PartitioningColumn(bucket)] if each.way.keys else [],
-        orderBy=[OrderingColumn(string(_STREAMS)), OrderingColumn(column(each.way.time))],
+        withSinglePartition=not each.distribution.keys,
+        partitionBy=[PartitioningColumn(bucket)] if each.distribution.keys else [],
+        orderBy=[OrderingColumn(string(_STREAMS)), OrderingColumn(column(each.distribution.time))],
         select=[SelectedColumn(event_text(each, push, sent), _EVENT)],
         task=task_of(each, push, columns, names),
         columns=sent,
     )
 
 
-def _one_pass(programs: list[Program]) -> Pass:
-    ways = {program.name: way_of(program) for program in programs}
-    first = ways[programs[0].name]
+def _one_scan(programs: list[Program]) -> SharedScan:
+    distributions = {program.name: timed_distribution(program) for program in programs}
+    first = distributions[programs[0].name]
     for program in programs:
-        way = ways[program.name]
-        alike = (way.keys, way.time) == (first.keys, first.time)
+        distribution = distributions[program.name]
+        alike = (distribution.keys, distribution.time) == (first.keys, first.time)
         if not alike or program.options != programs[0].options:
             raise EventError(
                 f"the queries {programs[0].name} and {program.name} have different PARTITION BY or "
                 "times, and one call reads the table in one way: call recognize for each of them"
             )
-    return Pass(first, tuple(programs))
+    return SharedScan(first, tuple(programs))
 
 
-def bucket_text(each: Pass, count: int) -> str:
+def bucket_text(each: SharedScan, count: int) -> str:
     """Write the bucket of an event's key, a number from 0 on: equal keys have equal buckets."""
     columns = each.programs[0].columns
     keys = []
-    for path in each.way.keys:
+    for path in each.distribution.keys:
         if path_column(columns.empty_table(), path) is None:
             keys.append("NULL")
         elif pa.types.is_floating(arrow_type_at(columns, path)):

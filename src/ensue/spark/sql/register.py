@@ -22,8 +22,8 @@ from ensue.options import (
     takes,
 )
 from ensue.predicates.spark_literals import column
-from ensue.spark.batch import Pass, task_of
-from ensue.spark.plan import way_of
+from ensue.spark.batch import SharedScan, task_of
+from ensue.spark.distribution import timed_distribution
 from ensue.spark.pushdown import NOTHING
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
@@ -106,12 +106,12 @@ def _fixed(
     refuse_text_options(read)
     limits = chosen(Limits, options)
     programs = bound_programs(arrow_schema(columns), query, read, output, None, params, limits)
-    each = Pass(way_of(programs[0]), tuple(programs))
+    each = SharedScan(timed_distribution(programs[0]), tuple(programs))
     rows = schema_of(programs[0])
     cut = "WITH SINGLE PARTITION"
-    if each.way.keys:
+    if each.distribution.keys:
         cut = f"PARTITION BY {bucket_text(each, tasks or DEFAULT_TASKS)}"
-    call = f"{name}(TABLE(events) {cut} ORDER BY {column(each.way.time)})"
+    call = f"{name}(TABLE(events) {cut} ORDER BY {column(each.distribution.time)})"
     own = {"task": task_of(each, NOTHING, rows, False), "call": call}
     handler = type(name, (FixedRecognize,), own)
     return arrow_udtf(handler, returnType=spark_schema(rows)), call

@@ -24,10 +24,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
 from ensue.messages import Message, Option
-from ensue.spark.batch import Pass, clock_of, column_of, hashed, task_of, wanted_events
+from ensue.spark.batch import SharedScan, clock_of, column_of, hashed, task_of, wanted_events
+from ensue.spark.partitioner import label, labels
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import Pushed
-from ensue.spark.spread import label, labels
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
 from ensue.spark.streaming.idle import TICK, split_ticks, with_ticks
 from ensue.spark.streaming.log import read_sections
@@ -48,7 +48,7 @@ Lateness = int | str | timedelta | None
 
 def run(
     frame: DataFrame,
-    each: Pass,
+    each: SharedScan,
     schema: pa.Schema,
     *,
     name: str,
@@ -60,16 +60,16 @@ def run(
     push: Pushed,
 ) -> DataFrame:
     """Find the matches of the queries of a pass in a stream; its metrics are called `name`."""
-    columns, way = each.programs[0].columns, each.way
+    columns, distribution = each.programs[0].columns, each.distribution
     numbers: Sequence[int] = (0,)
-    if way.kind == "keys":
+    if distribution.kind == "keys":
         numbers = labels(buckets)
-        keys = [hashed(path, columns) for path in way.keys]
+        keys = [hashed(path, columns) for path in distribution.keys]
         number = label(F.pmod(F.hash(*keys), F.lit(buckets)), buckets)
     else:
         number = F.lit(0)
     timed = _with_watermark(frame, each, lateness)
-    clock = F.col(AT) if AT in timed.columns else column_of(way.time)
+    clock = F.col(AT) if AT in timed.columns else column_of(distribution.time)
     wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=late is not None)
     if idle_timeout is not None:
         _check_unit(each.programs[0])
@@ -88,11 +88,11 @@ def run(
 
 
 def bucket_of(
-    each: Pass, push: Pushed, schema: pa.Schema, names: bool, late: str | None, buckets: int
+    each: SharedScan, push: Pushed, schema: pa.Schema, names: bool, late: str | None, buckets: int
 ) -> Bucket:
     """Return what happens to the buckets of a pass."""
     task = task_of(each, push, schema, names)
-    count = buckets if each.way.kind == "keys" else DEFAULT_BUCKETS
+    count = buckets if each.distribution.kind == "keys" else DEFAULT_BUCKETS
     return Bucket(task, millisecond(each.programs[0]), late, count)
 
 
@@ -120,11 +120,14 @@ def _check_unit(program: Program) -> None:
         )
 
 
-def _with_watermark(frame: DataFrame, each: Pass, lateness: Lateness) -> DataFrame:
-    program, way = each.programs[0], each.way
-    kind = arrow_type_at(program.columns, way.time)
+def _with_watermark(frame: DataFrame, each: SharedScan, lateness: Lateness) -> DataFrame:
+    program, distribution = each.programs[0], each.distribution
+    kind = arrow_type_at(program.columns, distribution.time)
     if lateness is None:
-        if len(way.time) == 1 and "spark.watermarkDelayMs" in frame.schema[way.time[0]].metadata:
+        if (
+            len(distribution.time) == 1
+            and "spark.watermarkDelayMs" in frame.schema[distribution.time[0]].metadata
+        ):
             return frame
         raise EventError(
             Message(
@@ -139,11 +142,11 @@ def _with_watermark(frame: DataFrame, each: Pass, lateness: Lateness) -> DataFra
     return frame.withColumn(AT, _instant(each)).withWatermark(AT, f"{delay} milliseconds")
 
 
-def _instant(each: Pass) -> Column:
+def _instant(each: SharedScan) -> Column:
     """Return the time of an event as a timestamp; without a unit, integers count milliseconds."""
     program = each.programs[0]
-    clock = clock_of(each.way.time, program.columns)
-    if not kinds.is_integer(arrow_type_at(program.columns, each.way.time)):
+    clock = clock_of(each.distribution.time, program.columns)
+    if not kinds.is_integer(arrow_type_at(program.columns, each.distribution.time)):
         return F.timestamp_micros(clock)
     unit = TIME_UNITS[program.options.time_unit or "ms"]
     if unit >= 1000:

@@ -13,7 +13,7 @@ _WINDOWS_A_SLICE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TimedDistribution:
     """How the events of a query are brought together, and why."""
 
     kind: Kind
@@ -24,10 +24,10 @@ class Way:
     """For slices: the longest match, as the engine counts time."""
 
 
-def way_of(program: Program) -> Way:
+def timed_distribution(program: Program) -> TimedDistribution:
     """Return how the plan of a query spreads its events."""
     spread = program.plan.distribution
-    return Way(spread.kind, spread.why, program.time, spread.keys, spread.window)
+    return TimedDistribution(spread.kind, spread.why, program.time, spread.keys, spread.window)
 
 
 @dataclass(frozen=True, slots=True)
