@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ensue.messages import Spelling, spelled
 
@@ -266,6 +266,15 @@ def warn(message: str, kind: type[Warning]) -> None:
     while frame.f_back is not None and _is_ours(frame):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, kind, stacklevel=depth)
+
+
+_T = TypeVar("_T")
+
+
+def renamed(old: str, new: str, value: _T) -> _T:
+    """Return what an attribute of an old name stands for, with a warning."""
+    warn(f"'{old}' is deprecated: write '{new}'", DeprecationWarning)
+    return value
 
 
 _KINDS: dict[str, type[CeqlError]] = {

@@ -237,6 +237,8 @@ def test_the_old_name_of_collect_works_and_warns() -> None:
     assert caught[0].filename == __file__
     session.push([{"type": "A", "t": None}])
     assert len(session.rejected) == 1
+    with pytest.warns(DeprecationWarning, match="'aside' is deprecated: write 'rejected'"):
+        assert session.aside == session.rejected
     with pytest.warns(DeprecationWarning, match="deprecated"):
         resumed = session.query.resume(session.snapshot(), on_error="aside")
     assert resumed.stats["rejected"] == 1

@@ -22,7 +22,7 @@ from ensue.engine.lock import OperationLock, exclusive
 from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
 from ensue.engine.unseen import warn_of
-from ensue.errors import BudgetError, EventError
+from ensue.errors import BudgetError, EventError, renamed
 from ensue.io.rejected import Rejected
 from ensue.messages import Message, Option
 from ensue.options import OnError, ReadOptions, with_settings
@@ -268,6 +268,11 @@ class LiveStream:
     def rejected(self) -> list[Rejected]:
         """The last 10,000 events that could not be read or take part, each with the reason."""
         return list(self._rejected_rows)
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The deprecated name of `rejected`."""
+        return renamed("aside", "rejected", self.rejected)
 
     def _stats(self) -> dict[str, Any]:
         return stats.gather(self.pipelines, self._counts, self._late, self._rejected)

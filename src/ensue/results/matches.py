@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from ensue.errors import BudgetError, EventError
+from ensue.errors import BudgetError, EventError, renamed
 from ensue.io.rejected import Rejected
 from ensue.plan.result_schema import ResultSchema
 from ensue.results.chunk import Match, ResultChunk, Total
@@ -207,6 +207,11 @@ class Matches:
         """Events that could not be read or take part, each with the reason."""
         self._keep_all()
         return self._account.rejected
+
+    @property
+    def aside(self) -> list[Rejected]:
+        """The deprecated name of `rejected`."""
+        return renamed("aside", "rejected", self.rejected)
 
     @property
     def stats(self) -> dict[str, int]:

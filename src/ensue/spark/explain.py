@@ -68,7 +68,8 @@ def _described(each: SharedScan, push: Pushed, tiebreak: str | None, streaming: 
     lines = [
         f"{names}: {spread}",
         f"  because: {distribution.why}",
-        f"  order: {'.'.join(distribution.time)}, {tiebreak or 'no tiebreak; ties in a stable order'}",
+        f"  order: {'.'.join(distribution.time)}, "
+        f"{tiebreak or 'no tiebreak; ties in a stable order'}",
         f"  columns for Python: {', '.join(columns)}",
     ]
     for predicate, text in push.texts.items():
