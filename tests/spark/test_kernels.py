@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import ensue
+from ensue.datasets import stock_table
 from ensue.spark.java import java_home
 from ensue.spark.kernels import Shipped
 
@@ -100,7 +101,7 @@ def test_executors_with_an_empty_cache_use_the_kernels_of_the_driver(tmp_path: P
     assert len({each["worker"] for each in answer["workers"]}) == 2
     assert all(each["loaded"] > 0 for each in answer["workers"])
     assert [each["compiled"] for each in answer["workers"]] == [0, 0]
-    trades = ensue.datasets.stock_table(2000)
+    trades = stock_table(2000)
     local = ensue.run(f"{QUERY} [stock_time]", trades, tiebreak="id")
     assert answer["ids"] == sorted(match.id for match in local)
     assert list((tmp_path / "empty").rglob("*.nbi")), "the executors' own cache was used"
