@@ -377,9 +377,7 @@ class Session(LiveStream):
         take part any more; `nodes` and `bytes` are what is kept for partial matches, `rows` the
         events that they may need; `nulls` counts values that arithmetic did not have.
         """
-        found = self._stats()
-        del found["queries"]
-        return found
+        return {name: each for name, each in self._stats().items() if name != "queries"}
 
     @classmethod
     def resume(
