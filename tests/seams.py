@@ -121,3 +121,7 @@ RARE_SYMBOL = Seam(
     "ensue.predicates.symbols._CACHED_LOOKUPS",
     "Distinct strings that are looked up one by one: none, or all.",
 )
+ADOPTED_KERNELS = Seam(
+    "ensue.spark.kernels._adopted",
+    "The kernels that a worker has looked at: none yet.",
+)

@@ -15,6 +15,7 @@ import ensue
 from ensue.datasets import stock_table
 from ensue.spark.java import java_home
 from ensue.spark.kernels import Shipped
+from tests.seams import ADOPTED_KERNELS
 
 CLUSTER = """
 import json, logging, sys, warnings
@@ -147,7 +148,7 @@ def test_kernels_of_another_processor_are_not_used_and_the_worker_says_why(
 
     monkeypatch.setattr(cache, "FOLDER", tmp_path / "other")
     monkeypatch.setattr(cache, "IDENTITY", {**cache.IDENTITY, "processor": "z80"})
-    monkeypatch.setattr(kernels, "_adopted", {})
+    ADOPTED_KERNELS.put(monkeypatch, {})
     monkeypatch.setattr(kernels.SparkFiles, "get", lambda name: str(packed.parent / name))
     for _ in range(2):
         problem = Shipped(packed.name, None).adopt()

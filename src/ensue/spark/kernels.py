@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from ensue.engine import warming
 from ensue.errors import CeqlWarning, warn
+from ensue.spark.classic import context_of
 
 _LOG = logging.getLogger("ensue.spark")
 
@@ -90,8 +91,8 @@ def ship(spark: SparkSession) -> Shipped | None:
 
     Local Spark has the same cache. A session is sent the same kernels once.
     """
-    remote = "connect" in type(spark).__module__
-    if not remote and _is_here(spark.sparkContext.master):
+    context = context_of(spark)
+    if context is not None and _is_here(context.master):
         return None
     from ensue.kernels.compile import cache as kept
 
@@ -103,7 +104,7 @@ def ship(spark: SparkSession) -> Shipped | None:
     if file not in known:
         path = Path(_outbox().name, file)
         path.write_bytes(packed)
-        known[file] = _sent(spark, path, remote)
+        known[file] = _sent(spark, path)
     return known[file]
 
 
@@ -113,13 +114,14 @@ def _outbox() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="ensue-kernels-")
 
 
-def _sent(spark: SparkSession, path: Path, remote: bool) -> Shipped:
-    if remote:
+def _sent(spark: SparkSession, path: Path) -> Shipped:
+    context = context_of(spark)
+    if context is None:
         spark.addArtifacts(str(path), file=True)
         return Shipped(path.name, None)
-    spark.sparkContext.addFile(str(path))
+    context.addFile(str(path))
     nothing: _Notices = frozenset()
-    return Shipped(path.name, spark.sparkContext.accumulator(nothing, _Notice()))
+    return Shipped(path.name, context.accumulator(nothing, _Notice()))
 
 
 def _is_here(master: str | None) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.errors import EnsueError
+from ensue.spark.classic import context_of
 
 _NEEDED = ("pyarrow", "numba", "pandas", "ensue")
 _ELSEWHERE = "elsewhere"
@@ -49,10 +50,8 @@ def check_workers(spark: SparkSession) -> None:
 
 def _worker_python(spark: SparkSession) -> str:
     """Return the path of the workers' Python where they run on this machine."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        return _ELSEWHERE
-    context = spark.sparkContext
-    if not (context.master or "").startswith("local"):
+    context = context_of(spark)
+    if context is None or not (context.master or "").startswith("local"):
         return _ELSEWHERE
     return shutil.which(context.pythonExec) or context.pythonExec
 
