@@ -50,19 +50,19 @@ TEXT_WRITE = Seam(
     "How a table of matches is written: a run can die half way through.",
 )
 MANY_TIED = Seam(
-    "ensue.stream.store._MANY_TIED",
+    "ensue.stream.store._TIED_ROWS_WORTH_DROPPING",
     "Rows of one time that are worth being counted and dropped: a few.",
 )
 MANY_ROWS = Seam(
-    "ensue.stream.store._MANY",
+    "ensue.stream.store._THINS_FROM_ROWS",
     "Rows from which those that no partial match needs are looked for: any.",
 )
 MERGED_AT_ONCE = Seam(
-    "ensue.stream.store._FAN",
+    "ensue.stream.store._MERGED_AT_ONCE",
     "Batches of about one size that are put together into one: two.",
 )
 REFERENCE_BATCH = Seam(
-    "ensue.operators.reference._LEAST",
+    "ensue.operators.reference._LEAST_PART_EVENTS",
     "Events that the reference operator reads at once, at least.",
 )
 REFERENCE_READ = Seam(
@@ -102,11 +102,11 @@ MOSTLY_SHARED = Seam(
     "The share of events that may matter for that: all.",
 )
 ABSENCE_SLACK = Seam(
-    "ensue.operators.absence._SLACK",
+    "ensue.operators.absence._UNUSED_MATCHES",
     "Matches right of UNLESS kept in vain before they are dropped: none.",
 )
 ABSENCE_PAIRS = Seam(
-    "ensue.results.absent_matches._PAIRS",
+    "ensue.results.absent_matches._PAIRS_AT_ONCE",
     "Pairs of both sides of an UNLESS compared in one block: few.",
 )
 LEAST_SNAPSHOT = Seam(

@@ -21,7 +21,7 @@ from ensue.logic.evaluate import Tally
 from ensue.logic.required import Requirement
 from ensue.messages import Message, message_of
 from ensue.operators.match import MatchOperator, Sharing
-from ensue.operators.operator import NOTHING, Operator, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, Operator, OperatorOutput, StoppedError
 from ensue.operators.reference import ReferenceOperator
 from ensue.plan.result_schema import Numbering, ResultSchema
 from ensue.predicates.evaluate import Batch
@@ -154,7 +154,7 @@ class Execution:
         found: ResultChunks = {}
         self.stopped = None
         for name, instance in self.instances.items():
-            found[name] = [self._chunk(instance, NOTHING)]
+            found[name] = [self._chunk(instance, NO_OUTPUT)]
             if instance.behind is None:
                 continue
             rest = self.store.since(instance.behind)

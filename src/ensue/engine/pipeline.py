@@ -22,7 +22,7 @@ from ensue.engine.text_options import text_options
 from ensue.engine.unseen import Silence, silences
 from ensue.errors import BudgetError, CeqlError
 from ensue.io.rejected import Rejected
-from ensue.operators.operator import NOTHING
+from ensue.operators.operator import NO_OUTPUT
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.predicates.vectors import UnsupportedError, column_at
@@ -200,7 +200,7 @@ class Pipeline:
             # Nothing came, not even columns: the first rows are still to come.
             empty = prepared.reorder.next_batch(checked)
             return {
-                name: [ResultChunk(instance.schema, lambda: empty, *NOTHING)]
+                name: [ResultChunk(instance.schema, lambda: empty, *NO_OUTPUT)]
                 for name, instance in prepared.instances.items()
             }
         if self.reorder is None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _UNNAMED = "query"
 """What messages call a query without a name."""
 
-_SHOWN = 80
+_REPR_CHARACTERS = 80
 """So many characters of a query's text its repr shows."""
 
 
@@ -87,7 +87,8 @@ class Query:
 
     def __repr__(self) -> str:
         text = " ".join(self.text.split())
-        return f"Query({text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'!r})"
+        shown = text if len(text) <= _REPR_CHARACTERS else text[: _REPR_CHARACTERS - 1] + "…"
+        return f"Query({shown!r})"
 
     @takes(ReadOptions, ResultOptions, Limits)
     def run(self, events: EventsLike, **options: Unpack[RunArguments]) -> Matches:

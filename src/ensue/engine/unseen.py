@@ -33,7 +33,7 @@ from ensue.messages import Message, Option
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.vectors import Strings, path_column
 
-_LARGE = 1 << 12
+_LARGE_BATCH_ROWS = 1 << 12
 _MOST_SMALL = 1 << 8
 """Batches of fewer events are gathered until there are that many, or so many batches."""
 
@@ -98,12 +98,12 @@ class Occurrences:
 
     def read(self, batch: Batch) -> None:
         """Look at what some events have, now or with those that follow."""
-        if batch.length >= _LARGE:
+        if batch.length >= _LARGE_BATCH_ROWS:
             self._look(batch)
         elif batch.length:
             self._small.append(batch)
             self._gathered += batch.length
-            if self._gathered >= _LARGE or len(self._small) == _MOST_SMALL:
+            if self._gathered >= _LARGE_BATCH_ROWS or len(self._small) == _MOST_SMALL:
                 self.catch_up()
 
     def catch_up(self) -> None:

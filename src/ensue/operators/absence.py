@@ -20,7 +20,7 @@ from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Listing
 from ensue.kernels.match.evaluate import carry_latest
 from ensue.messages import Message, Option
-from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.operators.replay_point import ReplayPoint
 from ensue.results.absent_matches import AbsentMatches
 from ensue.results.intervals import Barriers, LatestStarts
@@ -150,7 +150,7 @@ class AbsenceOperator:
         self.engine.load(part(saved, "engine"), kept)
 
 
-_SLACK = 1 << 10
+_UNUSED_MATCHES = 1 << 10
 """So many matches of ψ may be kept without need before those out of the window are looked for."""
 
 
@@ -205,10 +205,10 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
                     " raises the budget",
                 )
             )
-            raise StoppedError(budget_error, NOTHING, error.position) from error
+            raise StoppedError(budget_error, NO_OUTPUT, error.position) from error
         self._keep(stream)
         self._next, self._oldest = stream.first + len(stream.times), first_needed
-        if len(self.happened) > 2 * self._kept + _SLACK:
+        if len(self.happened) > 2 * self._kept + _UNUSED_MATCHES:
             self.happened = self.happened.since(first_needed)
             self._kept = len(self.happened)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ensue.logic.clauses import Row
 from ensue.operators.match import MatchOperator
-from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.results.match_set import MatchSet
 from ensue.results.totals import TotalRows
 from ensue.state.container import below, part
@@ -50,7 +50,7 @@ class AggregatingOperator(ABC):
             stopped, found = error, error.output.matches
             stream = stream.slice(0, error.position - stream.first)
         rows = self._add(found, stream) if len(stream.times) else ()
-        output = OperatorOutput(NOTHING.matches, rows)
+        output = OperatorOutput(NO_OUTPUT.matches, rows)
         if stopped is not None:
             raise StoppedError(stopped, output, stopped.position) from stopped
         return output
@@ -58,11 +58,11 @@ class AggregatingOperator(ABC):
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, partial matches leave the window."""
         self.matching.advance(time)
-        return OperatorOutput(NOTHING.matches, self._over(time))
+        return OperatorOutput(NO_OUTPUT.matches, self._over(time))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
-        return OperatorOutput(NOTHING.matches, self._over(None))
+        return OperatorOutput(NO_OUTPUT.matches, self._over(None))
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that is still of interest: rows have all they need."""

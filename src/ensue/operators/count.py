@@ -17,7 +17,7 @@ from ensue.kernels.count.driver import CountDriver
 from ensue.kernels.count.runs import Counted
 from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
-from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.options import Limits
 from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
@@ -78,7 +78,7 @@ class CountOperator:
     def push(self, stream: EventBatch) -> OperatorOutput:
         """Read a batch of events and return the rows that are complete."""
         if not len(stream.times):
-            return NOTHING
+            return NO_OUTPUT
         batch = Batch(stream.table, stream.types, self.tally)
         # First what may refuse a value, then what changes the state.
         values = self.adder.values(batch, self._remap)
@@ -100,22 +100,22 @@ class CountOperator:
                 self.now = int(clocks[read - 1])
             rows = self.gathering.add(counted, stream.slice(0, read)) if read else ()
             raise StoppedError(
-                error, OperatorOutput(NOTHING.matches, rows), stream.first + read
+                error, OperatorOutput(NO_OUTPUT.matches, rows), stream.first + read
             ) from error
         rows = self.gathering.add(counted, stream)
         self.now = int(clocks[-1])
-        return OperatorOutput(NOTHING.matches, rows)
+        return OperatorOutput(NO_OUTPUT.matches, rows)
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, runs leave the window."""
         window = self.bound.window
         if window is not None and window.kind != "events":
             self.now = max(self.now, time)
-        return OperatorOutput(NOTHING.matches, self.gathering.advance(time))
+        return OperatorOutput(NO_OUTPUT.matches, self.gathering.advance(time))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
-        return OperatorOutput(NOTHING.matches, self.gathering.finish())
+        return OperatorOutput(NO_OUTPUT.matches, self.gathering.finish())
 
     def needed(self) -> np.ndarray:
         """Return no position: rows have all they need."""

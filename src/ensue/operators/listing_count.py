@@ -17,7 +17,7 @@ from ensue.errors import CeqlWarning, warn
 from ensue.logic.clauses import Clauses, Found, GroupedTotals, Row
 from ensue.logic.reference import Reference
 from ensue.operators.aggregating import AggregatingOperator
-from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.operators.reference import load_groups, save_groups
 from ensue.operators.replay_point import ReplayPoint
 from ensue.results.aggregates import AggregatedMatches
@@ -26,7 +26,7 @@ from ensue.results.residual_filter import ResidualFilter, Rows
 from ensue.state.container import part
 from ensue.stream.batch import EventBatch
 
-_MANY = 10_000
+_WARNS_FROM_MATCHES = 10_000
 """So many matches that are listed to be counted deserve a warning."""
 
 
@@ -61,7 +61,7 @@ class ListingCountOperator(AggregatingOperator):
             if len(read.times):
                 self._count(self.matching.push(read).matches, read, rows)
             self.matching.tally.nulls = nulls
-            output = OperatorOutput(NOTHING.matches, rows)
+            output = OperatorOutput(NO_OUTPUT.matches, rows)
             raise StoppedError(error, output, error.position) from error
         return rows
 
@@ -97,7 +97,7 @@ class ListingCountOperator(AggregatingOperator):
             self.store.keep_only(np.union1d(now, then))
 
     def _warn(self) -> None:
-        if self.warns and self.listed > _MANY:
+        if self.warns and self.listed > _WARNS_FROM_MATCHES:
             self.warns = False
             warn(
                 f"this query lists its matches to count them, {self.listed:,} so far; explain() "

@@ -19,7 +19,7 @@ from ensue.kernels.match.driver import MatchDriver
 from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.operators.absence import AbsenceOperator, CorrelatedAbsenceOperator
-from ensue.operators.operator import NOTHING, OperatorOutput, StoppedError
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.options import Limits
 from ensue.plan.physical import attribute_types, consumption
 from ensue.plan.residual import Residual
@@ -37,7 +37,7 @@ from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
 
-_SLACK = 1 << 16
+_UNUSED_STRINGS = 1 << 16
 """So many strings may be kept without need before those in registers are looked for."""
 
 
@@ -160,7 +160,7 @@ class MatchOperator:
     def push(self, stream: EventBatch, sharing: Sharing | None = None) -> OperatorOutput:
         """Read a batch of events and return the matches it completes."""
         if not len(stream.times):
-            return NOTHING
+            return NO_OUTPUT
         self._consume()
         for absence in self.absences:
             absence.engine.check(stream)
@@ -201,7 +201,7 @@ class MatchOperator:
             segments.extend(found)
         except BudgetError as error:
             end = self.evaluator.reached
-            stopped = StoppedError(error, NOTHING, int(stream.all_positions()[end]))
+            stopped = StoppedError(error, NO_OUTPUT, int(stream.all_positions()[end]))
         if stopped is None:
             self.now = int(clocks[-1] if stream is whole else whole.times[-1])
         elif end:
@@ -228,7 +228,7 @@ class MatchOperator:
 
     def _match_set(self, segments: list[Segment]) -> MatchSet:
         """Hand out what the kernel found, and what is left to do about it."""
-        if self.encoder.size > 2 * self._strings_kept + _SLACK:
+        if self.encoder.size > 2 * self._strings_kept + _UNUSED_STRINGS:
             self.compact()
             self.encoder.keep(self.evaluator.held())
             self._strings_kept = self.encoder.size
@@ -270,11 +270,11 @@ class MatchOperator:
         window = self.bound.window
         if window is not None and window.kind != "events":
             self.now = max(self.now, time)
-        return NOTHING
+        return NO_OUTPUT
 
     def finish(self) -> OperatorOutput:
         """Signal the end of input; no match waits for it."""
-        return NOTHING
+        return NO_OUTPUT
 
     @property
     def live(self) -> tuple[int, int]:

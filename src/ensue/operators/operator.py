@@ -25,7 +25,7 @@ class OperatorOutput(NamedTuple):
         return bool(self.matches) or bool(self.totals)
 
 
-NOTHING = OperatorOutput(ListedMatches([]))
+NO_OUTPUT = OperatorOutput(ListedMatches([]))
 
 
 class StoppedError(BudgetError):

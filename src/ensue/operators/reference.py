@@ -32,18 +32,18 @@ from ensue.logic.clauses import (
 from ensue.logic.complex_event import Event
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import Reference
-from ensue.operators.operator import NOTHING, OperatorOutput
+from ensue.operators.operator import NO_OUTPUT, OperatorOutput
 from ensue.results.match_set import ListedMatches
 from ensue.stream.batch import EventBatch
 from ensue.stream.reference_events import to_events
 
-_MANY = 1_000
+_WARNS_FROM_EVENTS = 1_000
 """On so many events, an evaluation by definition deserves a warning."""
 
-_LEAST = 16
+_LEAST_PART_EVENTS = 16
 """Pieces of a batch have so many events at least."""
 
-_BYTES = 400
+_BYTES_AN_EVENT = 400
 """About what an event takes here."""
 
 
@@ -88,7 +88,7 @@ class ReferenceOperator:
         begin = 0
         while begin < len(stream.times):
             size = len(stream.times) if self.plan.window is None else len(self._events)
-            end = min(begin + max(size, _LEAST), len(stream.times))
+            end = min(begin + max(size, _LEAST_PART_EVENTS), len(stream.times))
             found += self._read_part(stream.slice(begin, end))
             rows += [] if self.gathering is None else self.gathering.take(self._now)
             begin = end
@@ -119,7 +119,7 @@ class ReferenceOperator:
 
     def _warn(self, events: int) -> None:
         before, self._read = self._read, self._read + events
-        if self.warns and before <= _MANY < self._read:
+        if self.warns and before <= _WARNS_FROM_EVENTS < self._read:
             warn(
                 f"this query is evaluated by definition, which is slow on {self._read:,} events, "
                 f"because of {self.why}",
@@ -131,14 +131,14 @@ class ReferenceOperator:
         self._now = time if self._now is None else max(time, self._now)
         self._trim()
         if self.gathering is None:
-            return NOTHING
-        return OperatorOutput(NOTHING.matches, self.gathering.take(self._now))
+            return NO_OUTPUT
+        return OperatorOutput(NO_OUTPUT.matches, self.gathering.take(self._now))
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
         if self.gathering is None:
-            return NOTHING
-        return OperatorOutput(NOTHING.matches, self.gathering.take(None))
+            return NO_OUTPUT
+        return OperatorOutput(NO_OUTPUT.matches, self.gathering.take(None))
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that is kept, or that a row of totals names."""
@@ -153,7 +153,7 @@ class ReferenceOperator:
     @property
     def live(self) -> tuple[int, int]:
         """How many events are kept, and about how many bytes they take."""
-        return len(self._events), len(self._events) * _BYTES
+        return len(self._events), len(self._events) * _BYTES_AN_EVENT
 
     def save(self) -> dict[str, Any]:
         """Save what is kept besides the events themselves."""

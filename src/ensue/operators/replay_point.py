@@ -20,7 +20,7 @@ from ensue.stream.store import EventStore
 if TYPE_CHECKING:
     from ensue.operators.match import MatchOperator
 
-_LEAST = 1 << 10
+_LEAST_EVENTS_REPLAYED = 1 << 10
 """So many events at least are read before a state is written down again."""
 
 _SHARE = 16
@@ -38,7 +38,7 @@ class ReplayPoint:
     """All of these events, where they are known."""
     _position: int | None = None
     """The first event that was read since; None: there is none."""
-    _left: int = _LEAST
+    _left: int = _LEAST_EVENTS_REPLAYED
     """How many events are read before the next state is written down."""
 
     @property
@@ -71,7 +71,7 @@ class ReplayPoint:
         }
         self._position = None
         sizes = (len(each) for each in saved.values() if isinstance(each, np.ndarray | list))
-        self._left = max(_LEAST, max(sizes) // _SHARE)
+        self._left = max(_LEAST_EVENTS_REPLAYED, max(sizes) // _SHARE)
 
     def returned(self, matching: MatchOperator, store: EventStore) -> MatchOperator:
         """Return an evaluation that has read what was noted, and nothing more.

@@ -35,7 +35,7 @@ from ensue.results.correlation import (
 )
 from ensue.stream.batch import EventBatch
 
-_PAIRS = 1 << 18
+_PAIRS_AT_ONCE = 1 << 18
 """So many pairs of what is asked and a match of ψ are looked at in one block."""
 
 _NO_END = np.iinfo(np.int64).max
@@ -291,7 +291,7 @@ def _counted(many: np.ndarray) -> np.ndarray:
 
 def _blocks(many: np.ndarray) -> Iterator[slice]:
     """Cut runs into blocks with not many more than _PAIRS in all."""
-    number = np.cumsum(many) // _PAIRS
+    number = np.cumsum(many) // _PAIRS_AT_ONCE
     borders = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(many)]
     for begin, end in pairwise(borders):
         yield slice(begin, end)

@@ -29,15 +29,15 @@ __all__ = ["Match", "Matches", "Total"]
 MAX_ROWS = 5_000_000
 """So many rows are listed at most, unless the caller asks for more."""
 
-_SHOWN = 20
+_SHOWN_MATCHES = 20
 
-_SHORT = 100_000
+_REITERABLE_EVENTS = 100_000
 """Matches of a stream of up to so many events can be iterated as often as one likes."""
 
-_LARGE = 1 << 28
+_COUNTS_FROM_BYTES = 1 << 28
 """When this many bytes are listed, it is time to count how many rows there will be."""
 
-_EFFORT = 1 << 30
+_MOST_COUNTING_STEPS = 1 << 30
 """Counting that takes more steps stops when it is known that there are too many."""
 
 _UNLISTED, _UNCOUNTED = 10_000, 1_000_000_000
@@ -115,7 +115,7 @@ class Matches:
 
     def _remember(self, chunk: ResultChunk) -> None:
         """Keep a chunk while the stream is short; of a long one keep none."""
-        if not self._freed and chunk.stream.first < _SHORT:
+        if not self._freed and chunk.stream.first < _REITERABLE_EVENTS:
             self._kept.append(chunk)
         elif not self._freed:
             self._given_out = sum(each.count for each in self._kept)
@@ -275,7 +275,7 @@ class Matches:
             tables.append(table)
             rows += table.num_rows
             size += table.nbytes
-            if max_rows is not None and counts and (size > _LARGE or rows > max_rows):
+            if max_rows is not None and counts and (size > _COUNTS_FROM_BYTES or rows > max_rows):
                 counts = False
                 self._refuse_more_than(max_rows, "listed")
             if max_rows is not None and rows > max_rows:
@@ -309,7 +309,7 @@ class Matches:
             elif found.effort == UNKNOWN:
                 some = counted_up_to(chunk, listed + 1) if listed else found.least
                 number, whole = number + some, whole and 0 < listed >= some
-            elif found.effort <= _EFFORT and counted:
+            elif found.effort <= _MOST_COUNTING_STEPS and counted:
                 number += found.count
             elif counted:
                 some = found.at_least(counted)
@@ -356,7 +356,7 @@ class Matches:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def show(self, n: int = _SHOWN, *, events: bool = True) -> None:
+    def show(self, n: int = _SHOWN_MATCHES, *, events: bool = True) -> None:
         """Print the first `n` matches as a table, event by event, or with `events=False` each
         on one line.
         """
@@ -365,13 +365,13 @@ class Matches:
         show(self, n, events=events)
 
     def _repr_html_(self) -> str:
-        table = self.head(_SHOWN).to_arrow()
+        table = self.head(_SHOWN_MATCHES).to_arrow()
         head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
             for row in table.to_pylist()
         )
-        more = f", the first {_SHOWN}" if self.count > _SHOWN else ""
+        more = f", the first {_SHOWN_MATCHES}" if self.count > _SHOWN_MATCHES else ""
         return (
             f"<p>{self.count:,} matches{more}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -31,10 +31,10 @@ from ensue.results.match_set import UNKNOWN, GraphMatches, ListedMatches, MatchC
 from ensue.stream.batch import EventBatch
 from ensue.stream.reference_events import to_events
 
-_AT_ONCE = 1 << 14
+_MATCHES_AT_ONCE = 1 << 14
 """So many matches are made columns at once."""
 
-_BLOCK = 1024
+_ROWS_AT_ONCE = 1024
 """So many rows are made events at once."""
 
 
@@ -86,11 +86,11 @@ class Rows:
         if self._stream is None:
             self._stream = self.view()
         stream = self._stream
-        block, row = divmod(int(stream.rows_at(np.array([position]))[0]), _BLOCK)
+        block, row = divmod(int(stream.rows_at(np.array([position]))[0]), _ROWS_AT_ONCE)
         if block not in self._blocks:
             every, names = stream.table.column_names, self.names
             kept = [name for name in every if names is None or name in names]
-            self._blocks[block] = to_events(_cut(stream, block * _BLOCK, kept))
+            self._blocks[block] = to_events(_cut(stream, block * _ROWS_AT_ONCE, kept))
         return self._blocks[block][row]
 
 
@@ -98,10 +98,10 @@ def _cut(stream: EventBatch, begin: int, names: list[str]) -> EventBatch:
     """Return a block of rows, and some of their columns."""
     streams = stream.streams
     return EventBatch(
-        stream.table.select(names).slice(begin, _BLOCK),
-        stream.types.slice(begin, _BLOCK),
-        None if streams is None else streams.slice(begin, _BLOCK),
-        stream.times[begin : begin + _BLOCK],
+        stream.table.select(names).slice(begin, _ROWS_AT_ONCE),
+        stream.types.slice(begin, _ROWS_AT_ONCE),
+        None if streams is None else streams.slice(begin, _ROWS_AT_ONCE),
+        stream.times[begin : begin + _ROWS_AT_ONCE],
         None,
         None,
         stream.first + begin,
@@ -265,5 +265,5 @@ class ResidualFilter:
 
     def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
         found = iter(self)
-        while some := list(islice(found, _AT_ONCE)):
+        while some := list(islice(found, _MATCHES_AT_ONCE)):
             yield from ListedMatches(some).columns(variables)

@@ -26,7 +26,7 @@ from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, 
 
 Path = tuple[str, ...]
 
-MOST = 2**63 - 1
+MOST_INT64 = 2**63 - 1
 """Where counts saturate."""
 
 _TRUSTED = 1e26
@@ -194,7 +194,7 @@ class Adder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return sums of whole numbers, and where they fit into 64 bits."""
         if self.exact:
-            fits = np.array([-MOST - 1 <= each <= MOST for each in whole], bool)
+            fits = np.array([-MOST_INT64 - 1 <= each <= MOST_INT64 for each in whole], bool)
             return np.where(fits, whole, 0), fits
         with np.errstate(all="ignore"):
             turns = np.rint((real - whole.astype(np.float64)) / 2.0**64)
@@ -264,8 +264,8 @@ def _codes(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
 def _saturated(count: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return counts kept modulo 2^64 as they are, or the largest number where they are larger."""
     small = size < 1.5e19
-    known = np.where(small, np.ascontiguousarray(count).view(np.uint64), np.uint64(MOST))
-    saturated: np.ndarray = np.minimum(known, np.uint64(MOST)).astype(np.int64)
+    known = np.where(small, np.ascontiguousarray(count).view(np.uint64), np.uint64(MOST_INT64))
+    saturated: np.ndarray = np.minimum(known, np.uint64(MOST_INT64)).astype(np.int64)
     return saturated
 
 

@@ -16,7 +16,7 @@ from ensue.kernels.count.weights import Weights, load_weights, save_weights
 from ensue.logic.clauses import Row
 from ensue.predicates.arrow_values import arrow_type, python_value
 from ensue.predicates.vectors import column_at
-from ensue.results.total_terms import MOST, Adder
+from ensue.results.total_terms import MOST_INT64, Adder
 from ensue.stream.batch import EventBatch
 
 Path = tuple[str, ...]
@@ -207,7 +207,7 @@ class TotalsAccumulator:
 def _intervals(times: np.ndarray, every: Interval) -> np.ndarray:
     """Return the number of the interval that each time lies in."""
     most = max(int(times.max(initial=0)), -int(times.min(initial=0)))
-    if most * every.unit <= MOST:
+    if most * every.unit <= MOST_INT64:
         found: np.ndarray = times * every.unit // every.length
         return found
     return np.array([time * every.unit // every.length for time in times.tolist()], np.int64)

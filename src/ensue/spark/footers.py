@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyarrow import types as kinds
 from pyspark.sql import DataFrame
 
-_MOST = 64
+_MOST_FILES = 64
 """Of more files a job reads the columns faster than the driver the footers."""
 
 
@@ -34,7 +34,7 @@ def known_range(frame: DataFrame, name: str) -> tuple[int, int] | None:
 def _files(frame: DataFrame) -> list[Path]:
     """Return the files that a DataFrame has all rows of; none where it is anything else."""
     names = frame.inputFiles()
-    if not 0 < len(names) <= _MOST or any(urlsplit(each).scheme != "file" for each in names):
+    if not 0 < len(names) <= _MOST_FILES or any(urlsplit(each).scheme != "file" for each in names):
         return []
     files = [Path(unquote(urlsplit(each).path)) for each in names]
     whole = frame.sparkSession.read.schema(frame.schema)

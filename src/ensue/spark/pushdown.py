@@ -13,7 +13,7 @@ from ensue.predicates.spark_sql import Writer
 from ensue.predicates.vectors import UnsupportedError, path_column
 from ensue.spark.program import Program
 
-_MOST = 62
+_MOST_PREDICATES = 62
 """So many answers fit into one number."""
 
 
@@ -49,7 +49,7 @@ class Pushed:
         )
 
 
-NOTHING = Pushed()
+NOTHING_PUSHED = Pushed()
 
 
 def pushed(programs: Sequence[Program]) -> Pushed:
@@ -66,7 +66,7 @@ def pushed(programs: Sequence[Program]) -> Pushed:
             except UnsupportedError as error:
                 left[predicate] = str(error)
                 continue
-            if len(texts) < _MOST:
+            if len(texts) < _MOST_PREDICATES:
                 texts[predicate] = text
             else:
                 left[predicate] = "there are too many predicates"

@@ -30,7 +30,7 @@ from ensue.spark.columns import joined, with_late
 from ensue.spark.distribution import TimedDistribution, timed_distribution
 from ensue.spark.kernels import ship
 from ensue.spark.program import Program
-from ensue.spark.pushdown import NOTHING, pushed
+from ensue.spark.pushdown import NOTHING_PUSHED, pushed
 from ensue.spark.rows import schema_of
 from ensue.spark.streaming import job as streaming
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
@@ -100,7 +100,7 @@ def recognize(
         columns = with_late(columns, late, programs[0].columns)
     every = batch.shared_scans(distributions, ship(events.sparkSession))
     if flush is not None:
-        own = [pushed(each.programs) if pushdown else NOTHING for each in every]
+        own = [pushed(each.programs) if pushdown else NOTHING_PUSHED for each in every]
         buckets = [
             streaming.bucket_of(each, push, columns, names, late, tasks or DEFAULT_BUCKETS)
             for each, push in zip(every, own, strict=True)
@@ -111,7 +111,7 @@ def recognize(
     for each, metrics in zip(
         every, metric_names([each.distribution.kind for each in every]), strict=True
     ):
-        push = pushed(each.programs) if pushdown else NOTHING
+        push = pushed(each.programs) if pushdown else NOTHING_PUSHED
         filtered = push.keep is not None and not events.isStreaming
         watch = Watch.of(each.programs, metrics, names=names, filtered=filtered)
         watches.append(watch)

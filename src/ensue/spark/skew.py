@@ -16,16 +16,16 @@ from ensue.predicates.vectors import column_at
 
 _LOG = logging.getLogger("ensue.spark")
 
-_STEP = 64
+_SAMPLED_EVERY = 64
 """One event of so many is looked at."""
 
-_WORTH = 100_000
+_WARNS_FROM_EVENTS = 100_000
 """Fewer events are not worth a warning."""
 
-_SEVERAL = 8
+_LEAST_KEYS = 8
 """With fewer keys in a task, it is no wonder that one of them has half of its events."""
 
-_MOST = 100_000
+_MOST_KEYS = 100_000
 HALF = 0.5
 
 
@@ -39,16 +39,16 @@ class Skew:
 
     def look(self, table: pa.Table) -> None:
         """Count the keys of some of the events."""
-        chosen = pa.array(np.arange(-self._rows % _STEP, table.num_rows, _STEP))
+        chosen = pa.array(np.arange(-self._rows % _SAMPLED_EVERY, table.num_rows, _SAMPLED_EVERY))
         self._rows += table.num_rows
         columns = [column_at(table, path).take(chosen).to_pylist() for path in self.keys]
         self._seen.update(zip(*columns, strict=True))
-        if len(self._seen) > _MOST:
-            self._seen = Counter(dict(self._seen.most_common(_MOST // 10)))
+        if len(self._seen) > _MOST_KEYS:
+            self._seen = Counter(dict(self._seen.most_common(_MOST_KEYS // 10)))
 
     def report(self) -> None:
         """Say so in the log of the worker, which local Spark shows, where a key is too heavy."""
-        if self._rows < _WORTH or len(self._seen) < _SEVERAL:
+        if self._rows < _WARNS_FROM_EVENTS or len(self._seen) < _LEAST_KEYS:
             return
         ((key, count),) = self._seen.most_common(1)
         share = count / self._seen.total()

@@ -30,7 +30,7 @@ from ensue.spark.recognize import Queries, programs_of
 from ensue.spark.types import plain_strings
 from ensue.spark.watching import holds, report, type_column
 
-_MOST = 1000
+_MOST_VALUES = 1000
 
 
 @takes(ReadOptions)
@@ -88,5 +88,5 @@ def _some(leaf: Leaf, program: Program) -> Column:
 def _values(events: DataFrame, program: Program, path: AttributePath | None) -> list[str]:
     """Return some of the values of a column (None: types)."""
     column = type_column(program) if path is None else column_of(path)
-    rows = events.select(column.alias("value")).distinct().limit(_MOST).collect()
+    rows = events.select(column.alias("value")).distinct().limit(_MOST_VALUES).collect()
     return sorted(row["value"] for row in rows if row["value"] is not None)

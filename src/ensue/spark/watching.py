@@ -43,7 +43,7 @@ from ensue.predicates.spark_literals import column
 from ensue.predicates.vectors import path_column
 from ensue.spark.program import Program, arrow_type_at
 
-_MOST = 62
+_MOST_BITS = 62
 """So many answers fit into one number."""
 
 _PENDING = 64
@@ -103,7 +103,7 @@ class Watch:
         """Return what is to be observed for some queries; None: nothing, or too much."""
         required = {each.name if names else "": requirement(each.bound) for each in programs}
         asked = list(dict.fromkeys(leaf for each in required.values() for leaf in leaves(each)))
-        if not 0 < len(asked) <= _MOST:
+        if not 0 < len(asked) <= _MOST_BITS:
             return None
         return cls(required, asked, programs[0], filtered, f"{name}-needed")
 

@@ -246,8 +246,8 @@ class Conformer:
         except EventError:
             pass
         fields, tables, numbers = self.fields, [], []
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
             table, good = _without_bad_rows(some, first, stream, columns, rejected)
             table, fields, kept = self._conformed(table, fields, rejected, good)
             tables.append(table)
@@ -316,7 +316,7 @@ class Conformer:
 
 _SCALARS = {str, int, float, bool, type(None)}
 
-_AT_ONCE = 256
+_ROWS_AT_ONCE = 256
 """So many rows are read again for each of them that is bad."""
 
 

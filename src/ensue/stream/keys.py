@@ -20,7 +20,7 @@ from ensue.kernels.match.evaluate import count_ordinals
 from ensue.predicates.vectors import Strings, column_at, plain_dictionary, single_chunk, vector_of
 from ensue.stream.batch import EventBatch
 
-_SLACK = 1 << 16
+_UNUSED_KEYS = 1 << 16
 """So many keys may be kept without need before the live ones are looked for."""
 
 
@@ -125,7 +125,7 @@ class Keys:
     @property
     def wants_settling(self) -> bool:
         """Whether it is time to tell which keys live on."""
-        return self._unsettled is not None or len(self._numbers) > 2 * self._living + _SLACK
+        return self._unsettled is not None or len(self._numbers) > 2 * self._living + _UNUSED_KEYS
 
     def settle(self, living: np.ndarray | None) -> None:
         """Forget all keys but those with these numbers (None: forget none)."""

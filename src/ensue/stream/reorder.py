@@ -28,7 +28,7 @@ from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch, InputBatch, missing_column, path_of
 from ensue.stream.lateness import lateness_in_units
 from ensue.stream.rows import load_table, save_table
-from ensue.stream.waiting import LEAST, MOST, Arrived, WaitingEvents
+from ensue.stream.waiting import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, Arrived, WaitingEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class ReorderBuffer:
         if not self.latest:
             return None
         every = range(len(self.sources)) if self.merging else [-1]
-        reached = min(self.latest.get(each, LEAST) for each in every)
-        return None if reached == LEAST else reached - self._bound
+        reached = min(self.latest.get(each, BEFORE_ALL_TIMES) for each in every)
+        return None if reached == BEFORE_ALL_TIMES else reached - self._bound
 
     @property
     def waiting_rows(self) -> pa.Table | None:
@@ -134,7 +134,10 @@ class ReorderBuffer:
         for number, own in _by_stream(batch.streams):
             mine = times if own is None else times[own]
             reached = np.maximum.accumulate(mine) if len(mine) else mine
-            reached = np.maximum(reached, self.latest.get(number, LEAST) if len(mine) else LEAST)
+            reached = np.maximum(
+                reached,
+                self.latest.get(number, BEFORE_ALL_TIMES) if len(mine) else BEFORE_ALL_TIMES,
+            )
             wrong = np.flatnonzero(mine < reached - bound)
             if not len(wrong):
                 continue
@@ -157,7 +160,7 @@ class ReorderBuffer:
 
     def _in_order(self, times: np.ndarray) -> bool:
         """Tell, quickly, whether time goes on from where it was and never goes back."""
-        if len(times) and times[0] < self.latest.get(-1, LEAST):
+        if len(times) and times[0] < self.latest.get(-1, BEFORE_ALL_TIMES):
             return False
         return len(times) < 2 or not (times[1:] < times[:-1]).any()
 
@@ -227,8 +230,12 @@ class ReorderBuffer:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(batch.streams):
             mine = times if own is None or self.time_path is None else times[own]
-            reached = int(mine[-1] if ready is not None else mine.max()) if len(mine) else LEAST
-            self.latest[number] = max(reached, self.latest.get(number, LEAST))
+            reached = (
+                int(mine[-1] if ready is not None else mine.max())
+                if len(mine)
+                else BEFORE_ALL_TIMES
+            )
+            self.latest[number] = max(reached, self.latest.get(number, BEFORE_ALL_TIMES))
         if not self.waits:
             released = self.next_batch(checked) if ready is None else ready
             self.next_position += batch.table.num_rows
@@ -239,12 +246,12 @@ class ReorderBuffer:
     def advance(self, time: int) -> EventBatch:
         """Let time pass in all streams."""
         for number in range(len(self.sources)) if self.merging else [-1]:
-            self.latest[number] = max(time, self.latest.get(number, LEAST))
+            self.latest[number] = max(time, self.latest.get(number, BEFORE_ALL_TIMES))
         return self._release(self.watermark)
 
     def finish(self) -> EventBatch:
         """Release everything."""
-        return self._release(MOST)
+        return self._release(AFTER_ALL_TIMES)
 
     def save(self) -> dict[str, Any]:
         """Save how far the stream has come, and what waits."""

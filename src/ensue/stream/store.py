@@ -18,16 +18,16 @@ from ensue.stream.ordinals import count_last, ordinals
 from ensue.stream.rows import load_rows, save_rows
 from ensue.stream.ties import Ties
 
-_LARGE = 1 << 15
+_MERGED_UP_TO_ROWS = 1 << 15
 """Batches with more rows than this are left alone."""
 
-_MANY = 1 << 13
+_THINS_FROM_ROWS = 1 << 13
 """Of so many rows, those that no partial match refers to are looked for."""
 
-_MANY_TIED = 1 << 10
+_TIED_ROWS_WORTH_DROPPING = 1 << 10
 """So many rows that share their time with rows that stay are worth being counted and dropped."""
 
-_FAN = 32
+_MERGED_AT_ONCE = 32
 """So many batches of about one size are put together into one."""
 
 
@@ -73,16 +73,16 @@ class EventStore:
         self._batches.append(stream)
         self._levels.append(0)
         self._added += len(stream.times)
-        while self._levels[-_FAN:].count(self._levels[-1]) == _FAN:
+        while self._levels[-_MERGED_AT_ONCE:].count(self._levels[-1]) == _MERGED_AT_ONCE:
             self._merge(self._levels[-1])
 
     def _merge(self, level: int) -> None:
         """Put the last batches together, unless they are large enough to stay as they are."""
-        last = self._batches[-_FAN:]
-        if sum(len(each.times) for each in last) > _LARGE:
-            self._levels[-_FAN:] = range(-1, -_FAN - 1, -1)
+        last = self._batches[-_MERGED_AT_ONCE:]
+        if sum(len(each.times) for each in last) > _MERGED_UP_TO_ROWS:
+            self._levels[-_MERGED_AT_ONCE:] = range(-1, -_MERGED_AT_ONCE - 1, -1)
             return
-        del self._batches[-_FAN:], self._levels[-_FAN:]
+        del self._batches[-_MERGED_AT_ONCE:], self._levels[-_MERGED_AT_ONCE:]
         self._batches.append(_compact(_joined(last)))
         self._levels.append(level + 1)
 
@@ -120,7 +120,10 @@ class EventStore:
     @property
     def is_large(self) -> bool:
         """Whether it is worth while to look for rows between those needed."""
-        return len(self._batches) > 1 and self._kept + self._added > 2 * self._thinned + _MANY
+        return (
+            len(self._batches) > 1
+            and self._kept + self._added > 2 * self._thinned + _THINS_FROM_ROWS
+        )
 
     @property
     def has_grown(self) -> bool:
@@ -195,7 +198,7 @@ class EventStore:
             while clean and self._shares_time(clean):
                 clean -= 1
             tied = sum(len(each.times) for each in batches[clean:cut])
-            if tied < max(_MANY_TIED, 0 if self._ties is None else self._ties.size):
+            if tied < max(_TIED_ROWS_WORTH_DROPPING, 0 if self._ties is None else self._ties.size):
                 cut = clean
         if cut:
             self._ties = self._ties_at(cut, numberings)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ensue.stream.batch import InputBatch
 
-LEAST, MOST = -(2**63), 2**63
+BEFORE_ALL_TIMES, AFTER_ALL_TIMES = -(2**63), 2**63
 """Before all times, and after them."""
 
 
@@ -89,7 +89,11 @@ class WaitingEvents:
         if not passed:
             return None
         every = _together(passed)
-        stays = every.times >= watermark if watermark < MOST else np.zeros(len(every.times), bool)
+        stays = (
+            every.times >= watermark
+            if watermark < AFTER_ALL_TIMES
+            else np.zeros(len(every.times), bool)
+        )
         if not stays.any():
             return every
         self._put(every.take(np.flatnonzero(stays)))

@@ -40,7 +40,7 @@ from ensue.spark.columns import joined
 from ensue.spark.distribution import timed_distribution
 from ensue.spark.partitioner import labels
 from ensue.spark.program import Program, arrow_type_at
-from ensue.spark.pushdown import NOTHING, pushed
+from ensue.spark.pushdown import NOTHING_PUSHED, pushed
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
 from ensue.spark.sql.events import columns_sent, event_text, table_of
@@ -172,7 +172,7 @@ def recognize(
         chosen(Limits, options),
     )
     each = _one_scan(programs)
-    push = pushed(each.programs) if pushdown else NOTHING
+    push = pushed(each.programs) if pushdown else NOTHING_PUSHED
     rows = [schema_of(program) for program in programs]
     columns = joined(rows) if names else rows[0]
     sent = columns_sent(each, push)

@@ -24,7 +24,7 @@ from ensue.options import (
 from ensue.predicates.spark_literals import column
 from ensue.spark.batch import SharedScan, task_of
 from ensue.spark.distribution import timed_distribution
-from ensue.spark.pushdown import NOTHING
+from ensue.spark.pushdown import NOTHING_PUSHED
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
 from ensue.spark.sql.fixed import FixedRecognize
@@ -112,7 +112,7 @@ def _fixed(
     if each.distribution.keys:
         cut = f"PARTITION BY {bucket_text(each, tasks or DEFAULT_TASKS)}"
     call = f"{name}(TABLE(events) {cut} ORDER BY {column(each.distribution.time)})"
-    own = {"task": task_of(each, NOTHING, rows, False), "call": call}
+    own = {"task": task_of(each, NOTHING_PUSHED, rows, False), "call": call}
     handler = type(name, (FixedRecognize,), own)
     return arrow_udtf(handler, returnType=spark_schema(rows)), call
 

@@ -33,7 +33,7 @@ from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.metrics import Counts
 from ensue.spark.worker import Task
 from ensue.state.container import below, pack, part
-from ensue.stream.waiting import LEAST, MOST, WaitingEvents
+from ensue.stream.waiting import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, WaitingEvents
 
 _KIND = "bucket of queries"
 """What a snapshot says that it is."""
@@ -141,7 +141,7 @@ class Bucket:
     def edge(self, watermark: int) -> int:
         """Return a watermark in milliseconds as the engine counts time; 0: there is none yet."""
         if watermark <= 0:
-            return LEAST
+            return BEFORE_ALL_TIMES
         length, parts = self.millisecond
         return watermark * length // parts
 
@@ -269,7 +269,7 @@ class State:
         """Let the operators read what the watermark has passed; give what that completes."""
         edge = self.bucket.edge(watermark)
         found = self._push(edge)
-        later: Found = self.pipeline.advance(edge) if edge > LEAST else iter(())
+        later: Found = self.pipeline.advance(edge) if edge > BEFORE_ALL_TIMES else iter(())
         return chain(found, later)
 
     def _push(self, edge: int) -> Found:
@@ -281,7 +281,7 @@ class State:
 
     def rest(self) -> Iterator[pa.Table]:
         """Give the rows that are certain when no more events come."""
-        found = chain(self._push(MOST), self.pipeline.finish())
+        found = chain(self._push(AFTER_ALL_TIMES), self.pipeline.finish())
         return self.bucket.task.rows(found)
 
     def alarms(self, watermark: int) -> list[int]:

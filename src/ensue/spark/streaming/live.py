@@ -18,7 +18,7 @@ _IDLE_BATCHES = 3
 """An operator that so many micro-batches of its query have not asked for is let go: its bucket
 has moved to another worker."""
 
-_MOST = 1024
+_MOST_OPERATORS = 1024
 """So many operators are kept at most."""
 
 
@@ -52,7 +52,7 @@ class LiveStates(Generic[_State]):
         for known in stale:
             del self._entries[known]
         self._entries[version] = _Entry(state, query, bucket, batch)
-        while len(self._entries) > _MOST:
+        while len(self._entries) > _MOST_OPERATORS:
             self._entries.popitem(last=False)
 
     def __len__(self) -> int:
