@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator
 
@@ -16,7 +17,9 @@ def spark() -> Iterator[SparkSession]:
     """Two cores; a task that fails is tried again, up to four times.
 
     Java compiles quickly instead of well: no test asks the same long enough to win that back.
+    Spark's handler of SIGINT ends jobs and raises; other tests of the process send that signal.
     """
+    handler = signal.getsignal(signal.SIGINT)
     config = {
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -24,5 +27,6 @@ def spark() -> Iterator[SparkSession]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         running = ensue.spark.session("local[2,4]", config=config)
+        signal.signal(signal.SIGINT, handler)
         yield running
         running.stop()
