@@ -107,10 +107,32 @@ class ExpressionBuilder(NodeFactory):
         arguments = rest[0] if len(rest) > 1 else ()
         return tree.Call(word_of(name), tuple(arguments), span=span)
 
+    def call_of_all(self, span: Span, name: Token, _: Token, star: Token, __: Token) -> tree.Call:
+        return tree.Call(word_of(name), (tree.Star(span=star.span),), span=span)
+
+    def call_of_distinct(
+        self, span: Span, name: Token, _: Token, distinct: Token, operand: Any, __: Token
+    ) -> tree.Call:
+        argument = tree.Distinct(operand, span=distinct.span.to(operand.span))
+        return tree.Call(word_of(name), (argument,), span=span)
+
     def restriction(
         self, span: Span, variable: tree.Word, _: Token, predicate: Any, __: Token
     ) -> tree.Restriction:
         return tree.Restriction(variable, predicate, span=span)
+
+    def branch(
+        self, _: Span, __: Token, condition: Any, ___: Token, value: Any
+    ) -> tuple[tree.Expression, tree.Expression]:
+        return condition, value
+
+    def case(self, span: Span, _: Token, branches: list[Any], __: Token) -> tree.Case:
+        return tree.Case(tuple(branches), None, span=span)
+
+    def case_else(
+        self, span: Span, _: Token, branches: list[Any], __: Token, otherwise: Any, ___: Token
+    ) -> tree.Case:
+        return tree.Case(tuple(branches), otherwise, span=span)
 
     def duration(self, span: Span, parts: list[tuple[int | Decimal, tree.Word]]) -> tree.Duration:
         return tree.Duration(tuple(parts), span=span)

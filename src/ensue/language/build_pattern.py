@@ -23,10 +23,8 @@ class PatternBuilder(NodeFactory):
     ) -> tree.Aggregated:
         return tree.Aggregated(pattern, word_of(name), tuple(columns), span=span)
 
-    def aggregate(
-        self, span: Span, name: Token, _: Token, function: Token, *rest: Any
-    ) -> tree.Aggregate:
-        return tree.Aggregate(word_of(name), word_of(function), rest[1], span=span)
+    def aggregate(self, span: Span, name: Token, _: Token, expression: Any) -> tree.Column:
+        return tree.Column(word_of(name), expression, span=span)
 
     def projected(
         self, span: Span, pattern: Any, _: Token, __: Token, variables: list[Any], ___: Token
@@ -114,3 +112,8 @@ class PatternBuilder(NodeFactory):
 
     def applied(self, span: Span, name: Token, _: Token, pattern: Any, __: Token) -> tree.Applied:
         return tree.Applied(word_of(name), pattern, span=span)
+
+    def within(
+        self, span: Span, _: Token, pattern: Any, window: tree.Window, __: Token
+    ) -> tree.Within:
+        return tree.Within(pattern, window, span=span)

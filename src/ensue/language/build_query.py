@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ensue.errors import Span
 from ensue.language import tree
 from ensue.language.node_factory import NodeFactory, word_of
+from ensue.language.printer import format_expression
 from ensue.language.tokens import Token
+
+
+class Absence(NamedTuple):
+    """φ NOT FOLLOWED BY ψ WITHIN w."""
+
+    pattern: tree.Pattern
+    not_followed: tree.NotFollowed
 
 
 class QueryBuilder(NodeFactory):
@@ -16,20 +25,21 @@ class QueryBuilder(NodeFactory):
     # statements
 
     def with_streams(
-        self, span: Span, streams: list[tree.StreamDeclaration], query: tree.Query
+        self,
+        span: Span,
+        created: list[tree.StreamDeclaration | tree.DerivedStream],
+        query: tree.Query,
     ) -> tree.Query:
-        return tree.Query(
-            tuple(streams),
-            query.select,
-            query.sources,
-            query.pattern,
-            query.partition,
-            query.window,
-            query.consume,
-            query.limit,
-            query.every,
-            span=span,
-        )
+        streams = tuple(each for each in created if isinstance(each, tree.StreamDeclaration))
+        derived = tuple(each for each in created if isinstance(each, tree.DerivedStream))
+        return replace(query, streams=streams, derived=derived, span=span)
+
+    def derived(
+        self, span: Span, create: Token, stream: Token, name: Token, _: Token, query: Any, __: Token
+    ) -> tree.DerivedStream:
+        self.check_keyword(create, "CREATE")
+        self.check_keyword(stream, "STREAM")
+        return tree.DerivedStream(word_of(name), query, span=span)
 
     def stream(
         self, span: Span, create: Token, stream: Token, name: Token, _: Token, events: Any, *__: Any
@@ -75,6 +85,31 @@ class QueryBuilder(NodeFactory):
             (), select, tuple(sources), pattern, groups, window, consume, limit, every, span=span
         )
 
+    def absence_query(self, span: Span, *parts: Any) -> tree.Query:
+        """Build a query whose WHERE is φ NOT FOLLOWED BY ψ WITHIN w."""
+        before, absence, clauses = parts[:5], parts[5], parts[6:]
+        query = self.query(span, *(*before, absence.pattern, *clauses))
+        return replace(query, not_followed=absence.not_followed)
+
+    # the whole of WHERE
+
+    def not_followed(
+        self, span: Span, pattern: tree.Pattern, by: Token, absent: tree.Pattern, window: Any
+    ) -> Absence:
+        own = Span(by.span.start, span.end)
+        return Absence(pattern, tree.NotFollowed(absent, window, span=own))
+
+    def absence_filtered(
+        self, _: Span, absence: Absence, __: Token, condition: tree.Expression
+    ) -> Absence:
+        """Filter φ: what must not follow it is the same before and after."""
+        span = absence.pattern.span.to(condition.span)
+        return absence._replace(pattern=tree.Filtered(absence.pattern, condition, span=span))
+
+    def absence_partitioned(self, span: Span, absence: Absence, *rest: Any) -> Absence:
+        keys = tuple(rest[3])
+        return absence._replace(pattern=tree.Partitioned(absence.pattern, keys, span=span))
+
     # what SELECT lists
 
     def plain_selection(self, span: Span, selection: tree.Selection) -> tree.Selection:
@@ -85,14 +120,15 @@ class QueryBuilder(NodeFactory):
     def selection(
         self, span: Span, strategy: tree.Word, selection: tree.Selection
     ) -> tree.Selection:
-        known = {"ALL", "NEXT", "LAST", "MAX", "STRICT"}
+        known = {"ALL", "NEXT", "LAST", "MAX", "STRICT", "FIRST"}
         upper = strategy.text.upper()
         if upper not in known:
             raise self.failure(
                 "E114",
                 strategy.span,
                 f"'{strategy.text}' is not a selection strategy",
-                "the strategies are ALL, NEXT, LAST, MAX and STRICT; between variables stands ','",
+                "the strategies are ALL, NEXT, LAST, MAX, STRICT and FIRST; between variables "
+                "stands ','",
             )
         word = None if upper == "ALL" else tree.Word(upper, span=strategy.span)
         return tree.Selection(
@@ -105,9 +141,9 @@ class QueryBuilder(NodeFactory):
     def nothing(self, span: Span, *rest: Any) -> tree.Selection:
         return tree.Selection(None, False, (), tuple(rest[2]) if len(rest) > 1 else (), span=span)
 
-    def listed(self, span: Span, items: list[tree.Shown | tree.Aggregate]) -> tree.Selection:
+    def listed(self, span: Span, items: list[tree.Shown | tree.Column]) -> tree.Selection:
         shown = tuple(item for item in items if isinstance(item, tree.Shown))
-        columns = tuple(item for item in items if isinstance(item, tree.Aggregate))
+        columns = tuple(item for item in items if isinstance(item, tree.Column))
         return tree.Selection(None, False, shown, columns, span=span)
 
     def shown(self, span: Span, variable: tree.Word) -> tree.Shown:
@@ -118,29 +154,16 @@ class QueryBuilder(NodeFactory):
     ) -> tree.Shown:
         return tree.Shown(variable, tuple(paths), span=span)
 
-    def star(self, _: Span, __: Token) -> None:
-        return None
+    def unnamed_column(self, span: Span, call: tree.Call) -> tree.Column:
+        """Name a column as it is written; count(*) is called count."""
+        name = call.function.text.lower()
+        if not any(isinstance(each, tree.Star) for each in call.arguments):
+            listed = ", ".join(map(format_expression, call.arguments))
+            name = f"{name}({listed})"
+        return tree.Column(tree.Word(name, span=span), call, span=span)
 
-    def unnamed_column(
-        self, span: Span, function: Token, _: Token, argument: tree.Path | None, __: Token
-    ) -> tree.Aggregate:
-        if argument is None:
-            name = function.text.lower()
-        else:
-            name = f"{function.text.lower()}({'.'.join(argument.names)})"
-        return tree.Aggregate(tree.Word(name, span=span), word_of(function), argument, span=span)
-
-    def column(
-        self,
-        span: Span,
-        function: Token,
-        _: Token,
-        argument: tree.Path | None,
-        __: Token,
-        ___: Token,
-        name: Token,
-    ) -> tree.Aggregate:
-        return tree.Aggregate(word_of(name), word_of(function), argument, span=span)
+    def column(self, span: Span, expression: tree.Expression, _: Token, name: Token) -> tree.Column:
+        return tree.Column(word_of(name), expression, span=span)
 
     # clauses
 

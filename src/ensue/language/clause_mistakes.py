@@ -5,8 +5,16 @@ from __future__ import annotations
 import difflib
 
 from ensue.errors import Diagnostic, Fix, Span
+from ensue.language.contextual import STRATEGY
 from ensue.language.parse_failure import CLAUSES, ParseFailure, found
-from ensue.language.tokens import END, RESERVED, Token, quoted
+from ensue.language.tokens import (
+    END,
+    NOT_FOLLOWED_BY,
+    RESERVED,
+    STATEMENT_END,
+    Token,
+    quoted,
+)
 
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY [attribute]",
@@ -80,7 +88,11 @@ def clause_order(failure: ParseFailure) -> Diagnostic | None:
     token = failure.token
     if token.kind not in CLAUSES or "$END" not in failure.expected:
         return None
-    earlier = [each.kind for each in failure.tokens[: failure.at] if each.kind in CLAUSES]
+    before = [each.kind for each in failure.tokens[: failure.at]]
+    if NOT_FOLLOWED_BY in before:
+        # The first WITHIN after that is its deadline.
+        del before[before.index("WITHIN", before.index(NOT_FOLLOWED_BY))]
+    earlier = [kind for kind in before if kind in CLAUSES]
     if token.kind in earlier:
         return Diagnostic("E125", token.span, f"{token.kind} stands twice", "keep one of them")
     return Diagnostic(
@@ -162,19 +174,25 @@ def consume_what(failure: ParseFailure) -> Diagnostic | None:
 
 
 def attribute_in_select(failure: ParseFailure) -> Diagnostic | None:
-    """Diagnose `SELECT a.price`."""
-    token, name, attribute = failure.token, failure.before(), failure.after()
-    if token.kind != "." or "FROM" not in failure.expected:
+    """Diagnose `SELECT a.price` and `SELECT a.price - b.price`: columns without a name."""
+    token, attribute, name = failure.token, failure.before(), failure.before(3)
+    if token.kind not in ("FROM", ",") or not failure.within("SELECT", "NONE", "ALL"):
         return None
-    if name is None or attribute is None or attribute.kind != "NAME":
+    if "AS" not in failure.expected or attribute is None:
         return None
+    dot, before = failure.before(2), failure.before(4)
+    alone = before is not None and before.kind in ("SELECT", ",", "ALL", STRATEGY)
+    if not alone or name is None or dot is None or dot.kind != ".":
+        return Diagnostic(
+            "E160", token.span, "a computed column needs a name", "write … AS name before this"
+        )
     span = Span(name.span.start, attribute.span.end)
     written = f"{name.text}[{attribute.text}]"
     return Diagnostic(
         "E134",
         span,
         "SELECT lists variables, with attributes of interest in brackets",
-        f"write {written}",
+        f"write {written}, or {name.text}.{attribute.text} AS {attribute.text} for a column",
         Fix(span, written),
     )
 
@@ -242,9 +260,23 @@ def misspelt_keyword(failure: ParseFailure) -> Diagnostic | None:
     return clause_like(token, failure.expected)
 
 
+def unended_statement(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `CREATE STREAM D AS SELECT … SELECT …`."""
+    token, last = failure.token, failure.before()
+    if token.kind != "SELECT" or last is None or STATEMENT_END not in failure.expected:
+        return None
+    return Diagnostic(
+        "E157",
+        token.span,
+        "a query begins here, but CREATE STREAM … AS SELECT … has not ended",
+        "write ';' before it",
+        Fix(Span(last.span.end, last.span.end), " ;"),
+    )
+
+
 def after_query(failure: ParseFailure) -> Diagnostic | None:
     """Diagnose a second query in the same text."""
-    second = failure.token.kind == ";" and END in failure.expected
+    second = failure.token.kind in (";", STATEMENT_END) and END in failure.expected
     if failure.expected != {END} and not second:
         return None
     return Diagnostic(

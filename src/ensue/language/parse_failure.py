@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ensue.language.tokens import END, RESERVED, Token
+from ensue.language.contextual import WORDS
+from ensue.language.tokens import END, NOT_FOLLOWED_BY, RESERVED, STATEMENT_END, Token
 
 CLAUSES = ("PARTITION", "WITHIN", "CONSUME", "LIMIT", "EVERY")
 
@@ -67,7 +68,7 @@ _PATTERN_OPERATORS = {";", ":", "OR", "AND", "ALL", "AS", "UNLESS"}
 _REPETITIONS = {"+", "*", "?", "{", ":+", ":*", ":{"}
 
 
-_PATTERN_SUFFIXES = {"FILTER", "AGGREGATE", "PROJECT"}
+_PATTERN_SUFFIXES = {"FILTER", "AGGREGATE", "PROJECT", NOT_FOLLOWED_BY}
 
 
 _COMPARISONS = {"=", "==", "!=", "<>", "<", "<=", ">", ">=", "IN", "BETWEEN", "LIKE", "RLIKE", "IS"}
@@ -82,7 +83,9 @@ _SINGLE = {
     "DECIMAL": "a number",
     "STRING": "a string",
     "PARAMETER": "a parameter such as $list",
+    NOT_FOLLOWED_BY: "NOT FOLLOWED BY",
     END: "the end of the query",
+    STATEMENT_END: "';'",
 }
 
 
@@ -99,7 +102,7 @@ def expected_words(failure: ParseFailure) -> str:
     if failure.wants_value:
         words.append("a condition" if "NOT" in left else "a value")
         left -= {"NAME", "ANY", "STRING", "INTEGER", "DECIMAL", "PARAMETER", "TRUE", "FALSE"}
-        left -= {"NULL", "(", "-", "NOT"}
+        left -= {"NULL", "(", "-", "NOT", "CASE"}
     elif failure.wants_pattern:
         words.append("a pattern")
         left -= {"NAME", "ANY", "NOT", "("}
@@ -115,7 +118,8 @@ def expected_words(failure: ParseFailure) -> str:
         words.append("a variable")
         left -= {"NAME", "ANY"}
     words += [
-        _SINGLE.get(kind) or (kind if kind in RESERVED else f"'{kind}'") for kind in sorted(left)
+        _SINGLE.get(kind) or (kind if kind in RESERVED | WORDS else f"'{kind}'")
+        for kind in sorted(left)
     ]
     if len(words) == 1:
         return words[0]

@@ -268,6 +268,33 @@ def trailing_operator(failure: ParseFailure) -> Diagnostic | None:
     return None
 
 
+_JOINERS = (";", ":", "OR", "AND", "ALL", "UNLESS", "+", "*", "?", "AS", "FILTER")
+_OF_WINDOWS = ("INTEGER", "DECIMAL", "NAME", "[", "]", ".")
+
+
+def window_without_parentheses(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `NEXT(A ; B WITHIN 5 MINUTES)` and `A ; B WITHIN 5 MINUTES ; C`."""
+    token, at = failure.token, failure.at
+    span = token.span
+    if token.kind != "WITHIN" or not {")", "FILTER"} <= failure.expected:
+        following = failure.after()
+        begin = at - 1
+        while begin > 0 and failure.tokens[begin].kind in _OF_WINDOWS:
+            begin -= 1
+        before = failure.tokens[begin]
+        goes_on = following is not None and following.kind not in ("SELECT", END)
+        if token.kind not in _JOINERS or before.kind != "WITHIN" or begin == at - 1 or not goes_on:
+            return None
+        span = Span(before.span.start, failure.tokens[at - 1].span.end)
+    return Diagnostic(
+        "E156",
+        span,
+        "a window of a part of the pattern stands in parentheses with that part",
+        "write (SELL ; BUY WITHIN 5 MINUTES); without parentheses of its own, WITHIN is the clause "
+        "that ends the pattern",
+    )
+
+
 def empty_parentheses(failure: ParseFailure) -> Diagnostic | None:
     """Diagnose `()` and `[]`."""
     word = failure.before()

@@ -1,13 +1,15 @@
 """The printer: a syntax tree as text that parses to the same tree.
 
-Parentheses are written only where the grammar needs them.
+Parentheses are written only where the grammar needs them, and around both sides of NOT FOLLOWED BY.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from ensue.language import tree
+from ensue.language.contextual import has_case_word
 from ensue.language.tokens import quoted
 
 
@@ -22,15 +24,18 @@ def format_query(query: tree.Query) -> str:
     WITHIN 1 MINUTE
     """
     lines = [_stream(each) for each in query.streams]
+    for derived in query.derived:
+        lines.append(f"CREATE STREAM {quoted(derived.name.text)} AS")
+        lines.append(format_query(derived.query) + " ;")
     lines.append(f"SELECT {_selection(query.select)}")
     lines.append(f"FROM {', '.join(quoted(word.text) for word in query.sources)}")
-    lines.append(f"WHERE {format_pattern(query.pattern)}")
+    lines.append(f"WHERE {_where(query)}")
     if query.partition:
         lines.append(
             "PARTITION BY " + ", ".join(f"[{quoted(word.text)}]" for word in query.partition)
         )
     if query.window is not None:
-        lines.append(_window(query.window))
+        lines.append(format_window(query.window))
     if query.consume is not None:
         lines.append(f"CONSUME BY {query.consume}")
     if query.limit is not None:
@@ -48,27 +53,44 @@ def _stream(stream: tree.StreamDeclaration) -> str:
     return f"CREATE STREAM {quoted(stream.name.text)} {{\n" + ",\n".join(events) + "\n} ;"
 
 
+def _where(query: tree.Query) -> str:
+    absence = query.not_followed
+    if absence is None:
+        return format_pattern(query.pattern)
+    sides = [_at(each, _NAMED) for each in (query.pattern, absence.pattern)]
+    return f"{sides[0]} NOT FOLLOWED BY {sides[1]} {format_window(absence.window)}"
+
+
 def _selection(select: tree.Selection) -> str:
     items: list[str] = []
     if select.everything:
         items.append("*")
-    elif not select.shown and not (select.columns and select.columns[0].argument is None):
+    elif not select.shown and not (select.columns and select.columns[0].counts_matches):
         items.append("NONE")
     for shown in select.shown:
         attributes = shown.attributes
         listed = "" if attributes is None else f"[{', '.join(map(_path, attributes))}]"
         items.append(_variable(shown.variable) + listed)
-    items += [f"{_aggregate(each)} AS {quoted(each.name.text)}" for each in select.columns]
+    items += [f"{_column(each)} AS {quoted(each.name.text)}" for each in select.columns]
     strategy = "" if select.strategy is None else f"{select.strategy.text} "
     return strategy + ", ".join(items)
 
 
-def _aggregate(column: tree.Aggregate) -> str:
-    argument = "*" if column.argument is None else _path(column.argument)
-    return f"{quoted(column.function.text)}({argument})"
+def _column(column: tree.Column) -> str:
+    """Write what SELECT computes; outside parentheses, brackets show a variable's attributes."""
+    text, level = _expression(column.expression)
+    shown = any(isinstance(each, tree.Restriction) for each in _below(column.expression))
+    return f"({text})" if shown or level < _SUM else text
 
 
-def _window(window: tree.Window) -> str:
+def _below(node: tree.Node) -> Iterator[tree.Node]:
+    yield node
+    for child in tree.children(node):
+        yield from _below(child)
+
+
+def format_window(window: tree.Window) -> str:
+    """Return a WITHIN as text."""
     on = "" if window.attribute is None else f" [{_path(window.attribute)}]"
     if window.duration is not None:
         return f"WITHIN {format_expression(window.duration)}{on}"
@@ -111,6 +133,8 @@ def _pattern(pattern: tree.Pattern) -> tuple[str, int]:
             return f"NOT({format_pattern(inner)})", _ATOM
         case tree.Applied(function=function, pattern=inner):
             return f"{quoted(function.text)}({format_pattern(inner)})", _ATOM
+        case tree.Within(pattern=inner, window=window):
+            return f"({format_pattern(inner)} {format_window(window)})", _ATOM
         case tree.Repeated():
             return _at(pattern.pattern, _REPEATED) + _bounds(pattern), _REPEATED
         case tree.Named(pattern=inner, variable=word):
@@ -127,7 +151,9 @@ def _pattern(pattern: tree.Pattern) -> tuple[str, int]:
         case tree.Filtered(pattern=inner, condition=condition):
             return f"{_at(inner, _FILTER)} FILTER {format_expression(condition)}", _FILTER
         case tree.Aggregated(pattern=inner, variable=word, columns=columns):
-            listed = ", ".join(f"{quoted(each.name.text)} = {_aggregate(each)}" for each in columns)
+            listed = ", ".join(
+                f"{quoted(each.name.text)} = {_in(each.expression, _SUM)}" for each in columns
+            )
             return f"{_at(inner, _FILTER)} AGGREGATE {quoted(word.text)}[{listed}]", _FILTER
         case tree.Projected(pattern=inner, variables=words):
             return f"{_at(inner, _FILTER)} PROJECT [{', '.join(map(_variable, words))}]", _FILTER
@@ -177,6 +203,12 @@ def _expression(node: tree.Expression) -> tuple[str, int]:
         case tree.Call(function=function, arguments=arguments):
             listed = ", ".join(map(format_expression, arguments))
             return f"{quoted(function.text)}({listed})", _VALUE
+        case tree.Star():
+            return "*", _VALUE
+        case tree.Distinct(operand=operand):
+            return f"DISTINCT {format_expression(operand)}", _VALUE
+        case tree.Case():
+            return _case(node), _VALUE
         case tree.Restriction(variable=word, predicate=predicate):
             return f"{_variable(word)}[{format_expression(predicate)}]", _VALUE
         case tree.Negative(operand=operand):
@@ -191,6 +223,19 @@ def _expression(node: tree.Expression) -> tuple[str, int]:
             return f" {operator} ".join(_in(each, level + 1) for each in operands), level
         case _:
             return _compared(node), _COMPARE
+
+
+def _case(node: tree.Case) -> str:
+    branches = [f"WHEN {_part(test)} THEN {_part(value)}" for test, value in node.branches]
+    if node.otherwise is not None:
+        branches.append(f"ELSE {_part(node.otherwise)}")
+    return f"CASE {' '.join(branches)} END"
+
+
+def _part(expression: tree.Expression) -> str:
+    """Write a part of CASE; in parentheses, THEN or END may be names."""
+    text = format_expression(expression)
+    return f"({text})" if has_case_word(text) else text
 
 
 def _compared(node: tree.Expression) -> str:

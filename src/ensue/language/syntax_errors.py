@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ensue.errors import Diagnostic
+from ensue.language import absence_mistakes as absence
 from ensue.language import clause_mistakes as clauses
 from ensue.language import paper_mistakes as papers
 from ensue.language import pattern_mistakes as patterns
@@ -19,6 +20,9 @@ from ensue.language.tokens import Token
 _RULES: tuple[Callable[[ParseFailure], Diagnostic | None], ...] = (
     clauses.empty,
     clauses.misspelt_start,
+    absence.not_the_whole,
+    absence.without_by,
+    absence.without_deadline,
     papers.in_for_as,
     papers.part_by,
     papers.hyphen_in_name,
@@ -27,6 +31,8 @@ _RULES: tuple[Callable[[ParseFailure], Diagnostic | None], ...] = (
     patterns.equals_for_as,
     patterns.brackets_without_filter,
     patterns.comma_in_pattern,
+    clauses.unended_statement,
+    patterns.window_without_parentheses,
     clauses.clause_order,
     patterns.missing_as,
     patterns.unless_after_filter,

@@ -1,17 +1,19 @@
 """The lexer: text to tokens.
 
 Reserved words are tokens of their own; every other word is a NAME, also START, MAX or MINUTES,
-which are keywords only where the grammar expects them. A token's kind is its terminal of the
-grammar: the word, the sign itself, or NAME, INTEGER, DECIMAL, STRING, PARAMETER.
+which are keywords only where the grammar, or contextual.py, expects them. A token's kind is its
+terminal of the grammar: the word, the sign itself, or NAME, INTEGER, DECIMAL, STRING, PARAMETER.
+The three words NOT FOLLOWED BY are one token: after a condition, NOT alone could begin NOT IN.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from ensue.errors import CeqlSyntaxError, Diagnostic, Fix, Source, Span
+from ensue.language.contextual import ContextualWords
 from ensue.messages import Message, Parameter
 
 RESERVED = frozenset(
@@ -23,6 +25,9 @@ LONGEST_TEXT = 256 * 1024
 DEEPEST = 200
 
 END = "$END"
+STATEMENT_END = "STATEMENT_END"
+
+NOT_FOLLOWED_BY = "NOT_FOLLOWED_BY"
 
 _INT64 = 2**63
 
@@ -107,12 +112,56 @@ def tokenize(source: Source) -> list[Token]:
         elif token.kind in _CLOSERS:
             _close(token, open_brackets, source)
         tokens.append(token)
+        if token.kind == "BY":
+            _join_not_followed_by(tokens, text)
     if open_brackets:
         raise CeqlSyntaxError(_unclosed(open_brackets[-1]), source)
     if tokens and tokens[-1].kind == ";":
         tokens.pop()
+    tokens = _with_contextual_words(tokens)
+    for at, token in enumerate(tokens):
+        if token.kind == ";" and _begins_statement(tokens[at + 1 : at + 4]):
+            tokens[at] = replace(token, kind=STATEMENT_END)
     tokens.append(Token(END, "", "", Span(len(text.rstrip()), len(text.rstrip()) + 1)))
     return tokens
+
+
+def _join_not_followed_by(tokens: list[Token], text: str) -> None:
+    """Make one token of the words NOT FOLLOWED BY, where they are the last ones."""
+    words = tokens[-3:]
+    if len(words) == 3 and words[0].kind == "NOT" and words[1].text.upper() == "FOLLOWED":
+        span = words[0].span.to(words[2].span)
+        written = text[span.start : span.end]
+        tokens[-3:] = [Token(NOT_FOLLOWED_BY, written, written, span)]
+
+
+def _with_contextual_words(tokens: list[Token]) -> list[Token]:
+    """Turn names that are keywords where they stand into keywords."""
+    words, brackets = ContextualWords(), 0
+    result: list[Token] = []
+    for at, token in enumerate(tokens):
+        brackets += (token.kind in _OPENERS) - (token.kind in _CLOSERS)
+        keyword = None
+        if token.kind == "NAME" and not token.text.startswith("`"):
+            before = tokens[at - 1].kind if at else ""
+            after = tokens[at + 1] if at + 1 < len(tokens) else None
+            follows = "" if after is None else _neighbour(after)
+            keyword = words.keyword(before, token.text, follows, brackets)
+        result.append(token if keyword is None else replace(token, kind=keyword))
+    return result
+
+
+def _neighbour(token: Token) -> str:
+    """Return the word or sign of a token, and a word for what is neither."""
+    return token.text.upper() if token.kind == "NAME" and token.text.isidentifier() else token.kind
+
+
+def _begins_statement(tokens: list[Token]) -> bool:
+    """Tell whether a statement begins here: no pattern has SELECT, or three names in a row."""
+    words = [token.text.upper() for token in tokens]
+    if tokens[0].kind == "SELECT":
+        return True
+    return words[:2] == ["CREATE", "STREAM"] and [each.kind for each in tokens] == ["NAME"] * 3
 
 
 def too_deep(span: Span) -> Diagnostic:

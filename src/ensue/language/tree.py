@@ -7,179 +7,86 @@ n-ary node; parentheses only shape the tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from decimal import Decimal
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, Union
 
 from ensue.errors import Span
+from ensue.language.expression_tree import (
+    NOWHERE,
+    Arithmetic,
+    Call,
+    Case,
+    Comparison,
+    Constant,
+    Distinct,
+    Duration,
+    Expression,
+    Instant,
+    IsNull,
+    Logical,
+    Match,
+    Membership,
+    Negative,
+    Node,
+    Not,
+    Parameter,
+    Path,
+    Range,
+    Restriction,
+    Star,
+    Word,
+)
 
-NOWHERE = Span(0, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A node of the tree, with its span of the text."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
-
-
-# --- expressions -----------------------------------------------------------------------------
-
-Expression: TypeAlias = Union[
-    "Constant",
-    "Instant",
-    "Duration",
-    "Parameter",
-    "Path",
-    "Call",
-    "Negative",
+__all__ = [
+    "NOWHERE",
+    "Absent",
+    "Aggregated",
+    "Applied",
     "Arithmetic",
+    "Call",
+    "Case",
+    "Column",
+    "Combined",
     "Comparison",
-    "Logical",
-    "Not",
-    "Membership",
-    "Range",
-    "Match",
+    "Constant",
+    "DerivedStream",
+    "Distinct",
+    "Duration",
+    "Event",
+    "EventDeclaration",
+    "Expression",
+    "FieldDeclaration",
+    "Filtered",
+    "Instant",
     "IsNull",
+    "Logical",
+    "Match",
+    "Membership",
+    "Named",
+    "Negative",
+    "Node",
+    "Not",
+    "NotFollowed",
+    "Parameter",
+    "Partitioned",
+    "Path",
+    "Pattern",
+    "Projected",
+    "Query",
+    "Range",
+    "Repeated",
     "Restriction",
+    "Selection",
+    "Sequence",
+    "Shown",
+    "Star",
+    "StreamDeclaration",
+    "Unless",
+    "Window",
+    "Within",
+    "Word",
+    "children",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant(Node):
-    """TRUE, FALSE, NULL, a number or a string; a number with a point or exponent is a Decimal."""
-
-    value: bool | int | Decimal | str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Instant(Node):
-    """TIMESTAMP '…' or DATE '…'."""
-
-    kind: Literal["TIMESTAMP", "DATE"]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Duration(Node):
-    """A sum of amounts with units, such as 1 HOUR 30 MINUTES; units are kept as written."""
-
-    parts: tuple[tuple[int | Decimal, Word], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter(Node):
-    """$name, whose value is given with the query."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Word(Node):
-    """A single name with its span."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Path(Node):
-    """A name with dots: an attribute, or a variable and its attribute."""
-
-    parts: tuple[Word, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(part.text for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """A function of expressions."""
-
-    function: Word
-    arguments: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Negative(Node):
-    """Unary minus."""
-
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic(Node):
-    """left op right, with op one of + - * / %."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison(Node):
-    """left op right, with op one of = != < <= > >= (== and <> are read as = and !=)."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Logical(Node):
-    """A chain of AND or of OR."""
-
-    operator: Literal["AND", "OR"]
-    operands: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Not(Node):
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Membership(Node):
-    """operand [NOT] IN (…), IN $list, or IN an attribute that holds a list."""
-
-    operand: Expression
-    choices: tuple[Expression, ...] | Parameter | Path
-    negated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Range(Node):
-    """operand [NOT] BETWEEN low AND high; IN RANGE (low, high) is the same."""
-
-    operand: Expression
-    low: Expression
-    high: Expression
-    negated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Match(Node):
-    """operand [NOT] LIKE or RLIKE pattern."""
-
-    operator: Literal["LIKE", "RLIKE"]
-    operand: Expression
-    pattern: Expression
-    negated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class IsNull(Node):
-    operand: Expression
-    negated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Restriction(Node):
-    """X[p]: every event bound to X satisfies p."""
-
-    variable: Word
-    predicate: Expression
-
 
 # --- patterns --------------------------------------------------------------------------------
 
@@ -196,6 +103,7 @@ Pattern: TypeAlias = Union[
     "Projected",
     "Partitioned",
     "Applied",
+    "Within",
 ]
 
 
@@ -261,20 +169,24 @@ class Filtered(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Node):
-    """One column of AGGREGATE or of SELECT: name = function(variable[.attribute])."""
+class Column(Node):
+    """One column of AGGREGATE or of SELECT: an expression over aggregates, and its name."""
 
     name: Word
-    function: Word
-    argument: Path | None
-    """None for count(*)."""
+    expression: Expression
+
+    @property
+    def counts_matches(self) -> bool:
+        """Whether this is count(*)."""
+        call = self.expression
+        return isinstance(call, Call) and any(isinstance(each, Star) for each in call.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(Node):
     pattern: Pattern
     variable: Word
-    columns: tuple[Aggregate, ...]
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +209,23 @@ class Applied(Node):
 
     function: Word
     pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    """WITHIN: n EVENTS or n [attr] (then `amount`), or a duration, perhaps on [attr]."""
+
+    amount: int | None
+    duration: Duration | None
+    attribute: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Node):
+    """(φ WITHIN w): inside a pattern, always in parentheses."""
+
+    pattern: Pattern
+    window: Window
 
 
 # --- queries ---------------------------------------------------------------------------------
@@ -337,16 +266,23 @@ class Selection(Node):
     strategy: Word | None
     everything: bool
     shown: tuple[Shown, ...]
-    columns: tuple[Aggregate, ...]
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Node):
-    """WITHIN: n EVENTS or n [attr] (then `amount`), or a duration, perhaps on [attr]."""
+class NotFollowed(Node):
+    """NOT FOLLOWED BY ψ WITHIN w, behind the whole pattern of WHERE."""
 
-    amount: int | None
-    duration: Duration | None
-    attribute: Path | None
+    pattern: Pattern
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedStream(Node):
+    """CREATE STREAM D AS SELECT …: the matches of a query are the events of a stream."""
+
+    name: Word
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,14 +296,25 @@ class Query(Node):
     consume: Literal["ANY", "PARTITION", "NONE"] | None = None
     limit: int | None = None
     every: Duration | None = None
+    not_followed: NotFollowed | None = None
+    derived: tuple[DerivedStream, ...] = ()
+    """The derived streams that the query may read, each of which may read those before it."""
 
 
 def children(node: Node) -> list[Node]:
     """Return the nodes directly below a node, in the order of the text."""
     found: list[Node] = []
-    for each in fields(node):
-        _gather(getattr(node, each.name), found)
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = [each.name for each in fields(node)]
+    for name in names:
+        _gather(getattr(node, name), found)
     return found
+
+
+_FIELDS: dict[type[Node], list[str]] = {}
+"""The names of the fields of nodes that were looked at."""
 
 
 def _gather(value: object, found: list[Node]) -> None:
