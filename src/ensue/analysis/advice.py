@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ensue.analysis.variables import Variables, always_bound
+from ensue.analysis.patterns import not_one_event
+from ensue.analysis.variables import Variables, always_bound, always_computed
+from ensue.analysis.windows import all_windows, window_of
 from ensue.errors import Diagnostic, Fix
 from ensue.language import tree
 
 
 def warnings(query: tree.Query, variables: Variables) -> list[Diagnostic]:
     """Return the warnings for a query that has no errors."""
-    found = [each for node in _nodes(query.pattern) for each in _about(node, query, variables)]
+    found = [each for node in _nodes(query.pattern) for each in _about(node, variables)]
+    if window_of(query) is None:
+        found += _about_repetitions(query.pattern)
+    if query.not_followed is not None:
+        absent = query.not_followed.pattern
+        found += [each for node in _nodes(absent) for each in _about(node, variables)]
     if query.partition:
         found += _about_keys(query)
     return sorted(found, key=lambda each: each.span)
@@ -23,15 +30,23 @@ def _nodes(node: tree.Node) -> Iterator[tree.Node]:
         yield from _nodes(child)
 
 
-def _about(node: tree.Node, query: tree.Query, variables: Variables) -> Iterator[Diagnostic]:
+def _about_repetitions(node: tree.Node) -> Iterator[Diagnostic]:
+    """Warn of repetitions that no window bounds."""
+    if isinstance(node, tree.Within):
+        return
+    if isinstance(node, tree.Repeated) and node.high is None:
+        yield Diagnostic(
+            "W501",
+            node.span,
+            "a repetition without WITHIN looks back to the beginning of the stream",
+            "add a window, such as WITHIN 10 MINUTES or WITHIN 1000 EVENTS",
+        )
+    for child in tree.children(node):
+        yield from _about_repetitions(child)
+
+
+def _about(node: tree.Node, variables: Variables) -> Iterator[Diagnostic]:
     match node:
-        case tree.Repeated(high=None) if query.window is None:
-            yield Diagnostic(
-                "W501",
-                node.span,
-                "a repetition without WITHIN looks back to the beginning of the stream",
-                "add a window, such as WITHIN 10 MINUTES or WITHIN 1000 EVENTS",
-            )
         case tree.Sequence(items=items, contiguous=False):
             for item in items:
                 if isinstance(item, tree.Absent):
@@ -50,6 +65,15 @@ def _about(node: tree.Node, query: tree.Query, variables: Variables) -> Iterator
 def _about_and(
     node: tree.Combined, items: tuple[tree.Pattern, ...], variables: Variables
 ) -> Iterator[Diagnostic]:
+    if any(map(always_computed, items)):
+        yield Diagnostic(
+            "W520",
+            node.span,
+            "AND wants the same computed events on all sides, and each AGGREGATE makes its own: "
+            "there is no match",
+            "aggregate the whole, (… AND …) AGGREGATE Y[…], or drop the event: … PROJECT [x]",
+        )
+        return
     can = [{name for atom in variables.atoms(item) for name in atom.variables} for item in items]
     for item in items:
         if any(not always_bound(item) <= names for names in can):
@@ -94,9 +118,15 @@ def _variables(condition: tree.Expression) -> set[str]:
 
 def _about_keys(query: tree.Query) -> Iterator[Diagnostic]:
     span = query.partition[0].span.to(query.partition[-1].span)
-    if query.window is None:
+    absence, window = query.not_followed, window_of(query)
+    if absence is not None and _counts_events(absence.window):
+        reason = "with a deadline in EVENTS"
+    elif absence is not None and not_one_event(query.pattern) is None:
+        # Nothing is kept for a key after the deadline.
+        return
+    elif window is None:
         reason = "without WITHIN"
-    elif query.window.duration is None and query.window.attribute is None:
+    elif any(map(_counts_events, all_windows(query))):
         reason = "with a window in EVENTS"
     elif any(
         isinstance(node, tree.Applied) and node.function.text.upper() == "START"
@@ -111,3 +141,7 @@ def _about_keys(query: tree.Query) -> Iterator[Diagnostic]:
         f"PARTITION BY {reason} keeps something for every key ever seen",
         "a window in time, such as WITHIN 10 MINUTES, lets keys be forgotten",
     )
+
+
+def _counts_events(window: tree.Window) -> bool:
+    return window.duration is None and window.attribute is None

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
-from ensue.analysis import values
 from ensue.analysis.advice import warnings
 from ensue.analysis.binding import Binder, report_list
-from ensue.analysis.bound import BoundQuery, Column, Interval, Totals, Window
+from ensue.analysis.bound import BoundQuery, Column, Computation, NotFollowed, Totals
+from ensue.analysis.column_paths import column_path
+from ensue.analysis.columns import AggregateTerms
 from ensue.analysis.context import Clock, Context, listing, nearest
+from ensue.analysis.derived import (
+    END_TIME,
+    Level,
+    attributes_of,
+    check_deadlines,
+    check_names,
+    levels_of,
+    reads_of,
+    schema_for,
+    time_of_input,
+)
 from ensue.analysis.functions import TOTALS
 from ensue.analysis.patterns import PatternBinder
 from ensue.analysis.schema import OPEN, AttributePath, Schema
 from ensue.analysis.types import TYPE_NAMES, Type, joined
+from ensue.analysis.user_functions import UserAggregate, UserFunction
 from ensue.analysis.variables import Variable
+from ensue.analysis.windows import bind_interval, bind_windows
 from ensue.errors import Fix, Source, Span, ceql_error
 from ensue.language import tree
-from ensue.messages import Message, Option
 
 
 def bind(
@@ -26,24 +40,88 @@ def bind(
     schema: Schema = OPEN,
     parameters: Mapping[str, object] | None = None,
     clock: Clock | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
 ) -> BoundQuery:
     """Resolve the names of a query, check its types, and return the bound query.
 
     Raises an error that lists all problems.
     """
-    context = Context(source, schema, parameters, clock or Clock())
+    return bind_levels(query, source, schema, parameters, clock, functions, aggregates)[-1].bound
+
+
+def bind_levels(
+    query: tree.Query,
+    source: Source,
+    schema: Schema = OPEN,
+    parameters: Mapping[str, object] | None = None,
+    clock: Clock | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
+) -> tuple[Level, ...]:
+    """Bind a query and its derived streams, those first, each to what it reads."""
+    context = Context(
+        source,
+        schema,
+        parameters,
+        clock or Clock(),
+        functions=functions or {},
+        aggregates=aggregates or {},
+    )
     if query.streams and schema.events is None:
         context.schema = Schema(schema.common, _declared(query, context), closed=True)
-    _check_sources(query, context)
-    window, window_clock = _window(query, context)
-    context.clock = window_clock
+    if not query.derived:
+        names = tuple(word.text for word in query.sources)
+        return (Level("", _bind_select(query, context, query.streams), names, (), query),)
+    check_names(query, context)
+    given = time_of_input(query, context.clock, context)
+    _raise_problems(context)
+    made: dict[str, dict[AttributePath, Type]] = {}
+    levels: list[Level] = []
+    counted: set[str] = set()
+    for number, (name, each) in enumerate(levels_of(query)):
+        reads = reads_of(each, made)
+        own = replace(context, clock=given, problems=[])
+        own.schema = schema_for(each, reads, context.schema, given, made, own)
+        if len(each.sources) > 1:
+            check_deadlines(each, counted, own)
+        if not reads.given:
+            own.clock = Clock((END_TIME,), given.unit, given.known)
+        bound = _bind_select(each, own, (*query.streams, *query.derived[:number]))
+        if name:
+            made[name] = attributes_of(bound, query.derived[number].name, own)
+            absence = bound.not_followed
+            if counted & {*reads.derived} or (absence and absence.window.kind == "events"):
+                counted.add(name)
+            _raise_problems(own)
+        whole = replace(each, streams=query.streams, derived=query.derived[:number])
+        levels.append(Level(name, bound, *reads, whole))
+    return tuple(levels)
+
+
+def _raise_problems(context: Context) -> None:
+    if context.problems:
+        raise ceql_error(context.problems, context.source)
+
+
+Streams = tuple[tree.StreamDeclaration | tree.DerivedStream, ...]
+
+
+def _bind_select(query: tree.Query, context: Context, streams: Streams) -> BoundQuery:
+    """Bind one SELECT; `streams` are those that were created before it."""
+    _check_sources(query, context, streams)
+    window, inner_windows, deadline = bind_windows(query, context)
     binder = PatternBinder(context, frozenset(word.text for word in query.sources))
+    absence = query.not_followed
+    binder.following = None if absence is None else absence.pattern
     binder.bind(query.pattern)
+    if absence is not None:
+        binder.bind_following(query.pattern, absence.pattern)
     known = binder.variables.of(query.pattern)
     shown = _shown(query.select, binder, known)
-    columns, totals, selected_types = _columns(query, binder, known)
+    computed, totals, selected_types = _columns(query, binder)
     partition = tuple(_partition_path(word, context) for word in query.partition)
-    every = None if query.every is None else _interval(query.every, context)
+    every = None if query.every is None else bind_interval(query.every, context)
     if query.every is not None and totals is None:
         context.report(
             "E421",
@@ -51,12 +129,11 @@ def bind(
             "EVERY is about counting: it needs SELECT count(*)",
             "write SELECT count(*) …, or leave EVERY out",
         )
-    if context.problems:
-        raise ceql_error(context.problems, source)
+    _raise_problems(context)
     strategy = query.select.strategy
     consume: Literal["ANY", "PARTITION", "NONE"] = query.consume or "NONE"
     return BoundQuery(
-        source,
+        context.source,
         query,
         context.schema,
         context.clock,
@@ -64,16 +141,18 @@ def bind(
         binder.aggregates,
         binder.variables.columns,
         shown,
-        columns,
+        computed,
         totals,
         selected_types,
         None if strategy is None else strategy.text,
         partition,
         window,
+        inner_windows,
         consume,
         query.limit,
         every,
         tuple(warnings(query, binder.variables)),
+        None if absence is None or deadline is None else NotFollowed(absence.pattern, deadline),
     )
 
 
@@ -119,10 +198,12 @@ def _declared(query: tree.Query, context: Context) -> dict[str, dict[AttributePa
     return events
 
 
-def _check_sources(query: tree.Query, context: Context) -> None:
-    declared = [stream.name.text for stream in query.streams]
+def _check_sources(query: tree.Query, context: Context, streams: Streams) -> None:
+    declared = [stream.name.text for stream in streams]
+    if not any(isinstance(each, tree.StreamDeclaration) for each in streams):
+        return
     for word in query.sources:
-        if declared and word.text not in declared:
+        if word.text not in declared:
             context.report_name(
                 "E215",
                 word.span,
@@ -133,123 +214,10 @@ def _check_sources(query: tree.Query, context: Context) -> None:
             )
 
 
-_TIMES = (Type.INT, Type.TIMESTAMP, Type.DATE, Type.UNKNOWN)
-
-
-def _window(query: tree.Query, context: Context) -> tuple[Window | None, Clock]:
-    """Bind WITHIN; an attribute after it becomes the query's time column."""
-    window, clock = query.window, context.clock
-    if window is None:
-        return None, clock
-    if window.attribute is not None:
-        path = _attribute_path(window.attribute, context)
-        clock = Clock(path, clock.unit, clock.known)
-        kind = context.schema.type_of(path, None)
-        if window.amount is not None and kind not in (Type.INT, Type.UNKNOWN, None):
-            context.report(
-                "E319",
-                window.attribute.span,
-                f"WITHIN n [attr] counts in units of an integer column, but this is {kind.article}",
-                "write a duration: WITHIN 10 SECONDS [attr]"
-                if kind in _TIMES
-                else "times are timestamps, dates or integers: convert the column, or name another",
-            )
-        if window.duration is not None and kind is not None and kind not in _TIMES:
-            context.report(
-                "E322",
-                window.attribute.span,
-                f"a time column holds timestamps, dates or integers, but this is {kind.article}",
-                "convert the column, or name the one with the events' times",
-            )
-        context = Context(
-            context.source, context.schema, context.parameters, clock, context.problems
-        )
-    if window.duration is not None:
-        return _length(window.duration, context), clock
-    assert window.amount is not None
-    return Window("events" if window.attribute is None else "units", window.amount), clock
-
-
-def _length(duration: tree.Duration, context: Context) -> Window | None:
-    """Bind a duration on the time column, in units of that column if it holds integers."""
-    constant = values.bind_duration(duration, context)
-    if not isinstance(constant.value, int):
-        return None
-    clock = context.clock
-    if not clock.known:
-        return Window("duration", constant.value)
-    if clock.column is None:
-        context.report(
-            "E423",
-            duration.span,
-            "a duration needs a time column",
-            Message("name it after the duration, WITHIN 10 MINUTES [ts], or pass ", Option("time")),
-        )
-        return None
-    kind = context.schema.type_of(clock.column, None)
-    if kind is not Type.INT:
-        return Window("duration", constant.value)
-    if clock.nanoseconds is None:
-        context.report(
-            "E320",
-            duration.span,
-            f"the time column '{'.'.join(clock.column)}' has integers of an unknown unit",
-            Message(
-                "set ",
-                Option("time_unit"),
-                " to 's', 'ms', 'us' or 'ns', or write WITHIN n [attr] in its own unit",
-            ),
-        )
-        return None
-    return Window("units", constant.value // clock.nanoseconds)
-
-
-def _interval(duration: tree.Duration, context: Context) -> Interval | None:
-    """Bind EVERY: a length in nanoseconds beside the unit of the time column."""
-    if _length(duration, context) is None:
-        return None
-    length = values.bind_duration(duration, context).value
-    assert isinstance(length, int)
-    if length == 0:
-        context.report("E430", duration.span, "an interval of no length", "write EVERY 1 MINUTE")
-        return None
-    clock = context.clock
-    whole = clock.column is not None and context.schema.type_of(clock.column, None) is Type.INT
-    return Interval(length, (clock.nanoseconds or 1) if whole else 1)
-
-
-def _attribute_path(path: tree.Path, context: Context) -> AttributePath:
-    names = path.names
-    if len(names) == 1:
-        return _column_path(names[0], path.span, context)
-    _check_path(names, path.span, context)
-    return names
-
-
 def _partition_path(word: tree.Word, context: Context) -> AttributePath:
-    path = _column_path(word.text, word.span, context)
+    path = column_path(word.text, word.span, context)
     report_list(context.schema.type_of(path, None), word.span, context)
     return path
-
-
-def _column_path(name: str, span: Span, context: Context) -> AttributePath:
-    """Resolve a name, in backquotes perhaps with dots, as a column or a nested attribute."""
-    schema = context.schema
-    if "." in name and (name,) not in schema.common:
-        names = tuple(name.split("."))
-        _check_path(names, span, context)
-        return names
-    _check_path((name,), span, context)
-    return (name,)
-
-
-def _check_path(path: AttributePath, span: Span, context: Context) -> None:
-    if context.schema.type_of(path, None) is None:
-        known = context.schema.names(None)
-        name = ".".join(path)
-        context.report_name(
-            "E216", span, f"unknown attribute '{name}'", name, known, f"there are {listing(known)}"
-        )
 
 
 def _shown(
@@ -277,8 +245,8 @@ def _shown(
 
 
 def _columns(
-    query: tree.Query, binder: PatternBinder, known: dict[str, Variable]
-) -> tuple[tuple[Column, ...], Totals | None, dict[str, Type]]:
+    query: tree.Query, binder: PatternBinder
+) -> tuple[Computation, Totals | None, dict[str, Type]]:
     """Bind the computed columns of SELECT, per match or, with count(*), over all matches."""
     select, context = query.select, binder.context
     names = [column.name.text for column in select.columns]
@@ -288,36 +256,33 @@ def _columns(
                 "E419", column.name.span, f"the column '{column.name.text}' is computed twice"
             )
             break
-    stars = [column for column in select.columns if column.argument is None]
+    stars = [column for column in select.columns if column.counts_matches]
     for column in stars:
-        if column.function.text.lower() != "count":
-            near = nearest(column.function.text, ["count"])
+        assert isinstance(column.expression, tree.Call)
+        function = column.expression.function
+        if function.text.lower() != "count":
+            near = nearest(function.text, ["count"])
             context.report(
                 "E425",
                 column.span,
-                f"'{column.function.text}(*)': only count takes *",
+                f"'{function.text}(*)': only count takes *",
                 "write count(*)",
-                Fix(column.function.span, "count") if near else None,
+                Fix(function.span, "count") if near else None,
             )
-    rest = [column for column in select.columns if column.argument is not None]
-    columns: list[Column] = []
-    types: dict[str, Type] = {column.name.text: Type.INT for column in stars}
-    for column in rest:
-        bound, kind = binder.column(column, known)
-        types[column.name.text] = kind
-        if bound is not None:
-            columns.append(bound)
+    terms = AggregateTerms(binder.binder(query.pattern), binder.repeats(query.pattern))
+    types = {
+        column.name.text: Type.INT if column.counts_matches else terms.column(column)
+        for column in select.columns
+    }
     if not stars:
-        return tuple(columns), None, types
-    _check_totals(query, stars, rest, context)
-    return (), Totals(stars[0].name.text, tuple(columns), tuple(names)), types
+        return terms.computation, None, types
+    _check_totals(query, stars, terms.columns, context)
+    totals = Totals(stars[0].name.text, tuple(terms.columns), tuple(terms.derived), tuple(names))
+    return Computation(), totals, types
 
 
 def _check_totals(
-    query: tree.Query,
-    stars: list[tree.Aggregate],
-    rest: list[tree.Aggregate],
-    context: Context,
+    query: tree.Query, stars: list[tree.Column], columns: list[Column], context: Context
 ) -> None:
     select = query.select
     if len(stars) > 1:
@@ -333,11 +298,15 @@ def _check_totals(
         context.report(
             "E428", stars[0].span, "count(*) counts all matches, LIMIT keeps a few: choose one"
         )
-    for column in rest:
-        if column.function.text.lower() not in TOTALS:
+    for column in columns:
+        if column.function not in TOTALS and column.user is None:
             context.report(
                 "E429",
-                column.span,
-                f"{column.function.text.lower()} cannot stand beside count(*)",
-                f"over all matches there are {listing(TOTALS)}",
+                select.span if column.hidden else _place(select, column.name),
+                f"{column.function} cannot stand beside count(*)",
+                f"over all matches there are {listing(TOTALS)}, and aggregates of your own",
             )
+
+
+def _place(select: tree.Selection, name: str) -> Span:
+    return next(each.span for each in select.columns if each.name.text == name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ensue.analysis import values
 from ensue.analysis.arithmetic import bind_arithmetic, bind_negative
@@ -12,10 +12,14 @@ from ensue.analysis.calls import bind_call
 from ensue.analysis.comparisons import bind_comparison, bind_match, bind_membership, bind_range
 from ensue.analysis.context import Context, listing
 from ensue.analysis.expressions import UNKNOWN, Attribute, EventType, Expression, Operation, negated
+from ensue.analysis.special_calls import bind_case
 from ensue.analysis.types import Type
 from ensue.analysis.variables import Variable
 from ensue.errors import Fix, Span
 from ensue.language import tree
+
+if TYPE_CHECKING:
+    from ensue.analysis.columns import AggregateTerms
 
 
 def report_list(kind: Type | None, span: Span, context: Context) -> None:
@@ -38,6 +42,10 @@ class Binder:
     event: Variable | None = None
     elsewhere: Callable[[str], str | None] = lambda _: None
     """Returns a hint for a variable that is bound in another part of the query."""
+    aggregates: AggregateTerms | None = None
+    """Where expressions are over aggregates: what collects these."""
+    place: str = "a filter"
+    """What an aggregate cannot stand in."""
 
     def within(self, variable: Variable) -> Binder:
         """Return the binder for the condition inside the brackets of a variable."""
@@ -90,6 +98,8 @@ class Binder:
         if variable is None:
             self.report_variable(node.parts[0])
             return UNKNOWN
+        if self.aggregates is not None:
+            return self.aggregates.single_event(node, variable)
         if names[1:] == ("type",) and variable.computed is None:
             return EventType(variable.name)
         place = Span(node.parts[1].span.start, node.span.end)
@@ -208,6 +218,15 @@ class Binder:
     def _is_null(self, node: tree.IsNull) -> Expression:
         return negated(Operation("is_null", (self.bind(node.operand),), Type.BOOLEAN), node.negated)
 
+    def _outside_count(self, node: tree.Star | tree.Distinct) -> Expression:
+        word = "*" if isinstance(node, tree.Star) else "DISTINCT"
+        self.context.report(
+            "E451",
+            node.span,
+            f"'{word}' stands in count({word}{' x.a' * (word != '*')}) only",
+        )
+        return UNKNOWN
+
     def _restriction(self, node: tree.Restriction) -> Expression:
         self.context.report(
             "E407",
@@ -234,5 +253,8 @@ _BINDERS: dict[type, Callable[[Binder, Any], Expression]] = {
     tree.Range: bind_range,
     tree.Match: bind_match,
     tree.IsNull: Binder._is_null,
+    tree.Case: bind_case,
+    tree.Star: Binder._outside_count,
+    tree.Distinct: Binder._outside_count,
     tree.Restriction: Binder._restriction,
 }

@@ -16,6 +16,7 @@ from ensue.analysis.expressions import (
     Operation,
     negated,
 )
+from ensue.analysis.regexes import regex_error
 from ensue.analysis.types import LIST_HINT, Type, comparable
 from ensue.analysis.values import computed_literal
 from ensue.errors import Fix, Span
@@ -139,7 +140,7 @@ def bind_match(binder: Binder, node: tree.Match) -> Expression:
         )
         return UNKNOWN
     if node.operator == "RLIKE" and isinstance(pattern.value, str):
-        wrong = _regex_error(pattern.value)
+        wrong = regex_error(pattern.value)
         if wrong is not None:
             binder.context.report(
                 "E310",
@@ -188,16 +189,4 @@ def _quoting_hint(
     if other.type.is_time and isinstance(node.value, str):
         text = f"{other.type.name} '{node.value}'"
         return f"did you mean {text}?", Fix(node.span, text)
-    return None
-
-
-def _regex_error(pattern: str) -> str | None:
-    """Return RE2's error for a pattern, or None."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        pc.match_substring_regex(pa.scalar(""), pattern=pattern)
-    except pa.ArrowInvalid as error:
-        return str(error).removeprefix("Invalid regular expression: ")
     return None

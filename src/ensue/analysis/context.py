@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ensue.analysis.schema import OPEN, Schema
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import Diagnostic, Fix, Source, Span
 from ensue.language.tokens import quoted
+
+if TYPE_CHECKING:
+    from ensue.analysis.user_functions import UserAggregate, UserFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,10 @@ class Context:
     """None: parameters are not known yet, as when a file is checked."""
     clock: Clock = Clock()
     problems: list[Diagnostic] = field(default_factory=list)
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    """Those of the user, by their names in lower case."""
+    aggregates: Mapping[str, UserAggregate] = field(default_factory=dict)
+    """Likewise."""
 
     def report(
         self, code: str, span: Span, message: str, hint: str | None = None, fix: Fix | None = None

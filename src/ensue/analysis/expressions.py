@@ -6,14 +6,18 @@ Python's: bool, int, float, Decimal, str; instants and durations are whole nanos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ensue.analysis.types import Type
 
-Value: TypeAlias = bool | int | float | Decimal | str | None
+if TYPE_CHECKING:
+    from ensue.analysis.user_functions import UserFunction
+
+Value: TypeAlias = bool | int | float | Decimal | str | tuple[Any, ...] | None
+"""Tuples are the lists that aggregates make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,16 @@ class Operation:
     """An operator or function applied to arguments.
 
     Names: or, and, not; = != < <= > >=; + - * / % negative; like, rlike, is_null; has (a list,
-    what may be in it); and the functions of the language under their own names.
+    what may be in it); case (condition, value, condition, value, …, otherwise); date_diff with its
+    unit; call, of a function that the user gives; and the functions of the language under their
+    own names.
     """
 
     name: str
     arguments: tuple[Expression, ...]
     type: Type
+    function: UserFunction | None = None
+    """Of a call: which one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,15 @@ def paths_of(expression: Expression) -> frozenset[tuple[str, ...]]:
     )
 
 
+def calls_of(expression: Expression) -> tuple[Operation, ...]:
+    """Return the calls of functions of the user in an expression."""
+    return tuple(
+        each
+        for each in subexpressions(expression)
+        if isinstance(each, Operation) and each.function is not None
+    )
+
+
 def without_variables(expression: Expression) -> Expression:
     """Turn an expression on events of variables into one on the current event."""
     match expression:
@@ -104,6 +121,31 @@ def without_variables(expression: Expression) -> Expression:
             return replace(expression, operand=without_variables(operand))
         case _:
             return expression
+
+
+def untyped(expression: Expression) -> Expression:
+    """Return an expression without its types, to be found again where columns got wider."""
+    match expression:
+        case Operation(arguments=arguments):
+            parts = tuple(map(untyped, arguments))
+            return replace(expression, arguments=parts, type=Type.UNKNOWN)
+        case OneOf(operand=operand):
+            return replace(expression, operand=untyped(operand))
+        case Attribute():
+            return replace(expression, type=Type.UNKNOWN)
+        case _:
+            return expression
+
+
+def stored_type(expression: Expression, type_of: Callable[[tuple[str, ...]], Type]) -> Type:
+    """Return the type of an expression's values in columns.
+
+    An attribute that is an integer in one type of events has doubles if it is one in another.
+    """
+    if isinstance(expression, Attribute):
+        return type_of(expression.path)
+    wide = any(type_of(path) in (Type.DOUBLE, Type.DECIMAL) for path in paths_of(expression))
+    return Type.DOUBLE if wide and expression.type is Type.INT else expression.type
 
 
 def negated(expression: Expression, negate: bool) -> Expression:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from ensue.analysis.binding import Binder
-from ensue.analysis.bound import Column
+from ensue.analysis.bound import Computation
+from ensue.analysis.columns import AggregateTerms
 from ensue.analysis.conditions import Condition, SameKey, bind_condition
 from ensue.analysis.context import Context, listing, nearest
-from ensue.analysis.functions import AGGREGATES
 from ensue.analysis.scopes import Scope, named_in, where_bound
-from ensue.analysis.types import Type
 from ensue.analysis.variables import Variable, Variables
 from ensue.errors import Fix, Span
 from ensue.language import tree
 
 FUNCTIONS = ("START", "STRICT", "NEXT", "LAST", "MAX")
-
-_NEED_NUMBERS = ("sum", "avg", "range", "stddev")
 
 
 @dataclass(slots=True)
@@ -30,11 +27,13 @@ class PatternBinder:
     sources: frozenset[str]
     variables: Variables = field(default_factory=Variables)
     conditions: dict[Span, Condition] = field(default_factory=dict)
-    aggregates: dict[Span, tuple[Column, ...]] = field(default_factory=dict)
+    aggregates: dict[Span, Computation] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     """The variables of patterns left of an UNLESS, while its right side is bound."""
     whole: tree.Pattern | None = None
     """The pattern of the query."""
+    following: tree.Pattern | None = None
+    """What must not follow it."""
 
     def bind(self, pattern: tree.Pattern, *, optional: bool = False) -> None:
         """Check a pattern; `optional`: it may be empty, since the sequence around it cannot be."""
@@ -81,6 +80,8 @@ class PatternBinder:
             case tree.Applied(function=word, pattern=inner):
                 self._function(word)
                 self._bind_present(inner, f"{word.text.upper()}( )")
+            case tree.Within(pattern=inner):
+                self.bind(inner, optional=optional)
 
     def _bind_present(
         self,
@@ -98,9 +99,16 @@ class PatternBinder:
 
     def _bind_absent(self, left: tree.Pattern, absent: tree.Pattern) -> None:
         """Check the right side of UNLESS: its conditions may name the variables of the left."""
+        self._bind_right(left, absent, "UNLESS")
+
+    def bind_following(self, left: tree.Pattern, absent: tree.Pattern) -> None:
+        """Check the right side of NOT FOLLOWED BY."""
+        self._bind_right(left, absent, "NOT FOLLOWED BY")
+
+    def _bind_right(self, left: tree.Pattern, absent: tree.Pattern, operator: str) -> None:
         around = self.scope
-        self.scope = around.right_of(left, absent, self.variables)
-        self._bind_present(absent, "UNLESS", "what must not happen is there: + instead of *")
+        self.scope = around.right_of(left, absent, self.variables, operator)
+        self._bind_present(absent, operator, "what must not happen is there: + instead of *")
         self.scope = around
 
     def _filtered(self, pattern: tree.Pattern, condition: tree.Expression) -> None:
@@ -111,8 +119,9 @@ class PatternBinder:
                     "E432",
                     word.span,
                     f"'{word.text}' may have several events, and here one is meant",
-                    "right of UNLESS a condition names variables of the left that cannot be "
-                    "iterated: name a single event there, as in (A AS first ; A+ AS rest)",
+                    f"right of {self.scope.operator} a condition names variables of the left that "
+                    "cannot be iterated: name a single event there, as in "
+                    "(A AS first ; A+ AS rest)",
                 )
         self.conditions[condition.span] = bind_condition(
             condition,
@@ -122,9 +131,11 @@ class PatternBinder:
 
     def _binder(self, known: Mapping[str, Variable], pattern: tree.Pattern | None = None) -> Binder:
         """Return a binder with hints for variables that are bound elsewhere."""
-        whole, scope = self.whole, self.scope
+        whole, scope, following = self.whole, self.scope, self.following
         return Binder(
-            self.context, known, elsewhere=lambda name: where_bound(name, pattern, scope, whole)
+            self.context,
+            known,
+            elsewhere=lambda name: where_bound(name, pattern, scope, whole, following),
         )
 
     def check_variables(self, words: Iterable[tree.Word], known: dict[str, Variable]) -> None:
@@ -158,7 +169,7 @@ class PatternBinder:
 
     def _absent(self, inner: tree.Pattern) -> None:
         self.bind(inner)
-        wrong = _not_one_event(inner)
+        wrong = not_one_event(inner)
         if wrong is not None:
             self.context.report(
                 "E414",
@@ -241,79 +252,18 @@ class PatternBinder:
                     "E419", column.name.span, f"the column '{column.name.text}' is computed twice"
                 )
                 break
-        types: dict[str, Type] = {}
-        columns: list[Column] = []
-        for column in pattern.columns:
-            bound, kind = self.column(column, known)
-            types[column.name.text] = kind
-            if bound is not None:
-                columns.append(bound)
+        terms = AggregateTerms(self._binder(known), self.repeats(pattern.pattern))
+        types = {column.name.text: terms.column(column) for column in pattern.columns}
         self.variables.columns[word.span] = types
-        self.aggregates[word.span] = tuple(columns)
+        self.aggregates[word.span] = terms.computation
 
-    def column(
-        self, column: tree.Aggregate, known: dict[str, Variable]
-    ) -> tuple[Column | None, Type]:
-        """Bind one computed column and return its type."""
-        function = column.function.text.lower()
-        if function not in AGGREGATES:
-            self.context.report_name(
-                "E213",
-                column.function.span,
-                f"unknown aggregate '{column.function.text}'",
-                function,
-                AGGREGATES,
-                f"the aggregates are {listing(AGGREGATES, 10)}",
-            )
-            return None, Type.UNKNOWN
-        assert column.argument is not None
-        names = column.argument.names
-        variable = known.get(names[0])
-        if variable is None:
-            self._binder(known).report_variable(column.argument.parts[0])
-            return None, Type.UNKNOWN
-        if len(names) == 1:
-            if function != "count":
-                self.context.report(
-                    "E420",
-                    column.argument.span,
-                    f"{function} needs an attribute of '{names[0]}'",
-                    f"write {function}({names[0]}.attribute)",
-                )
-                return None, Type.UNKNOWN
-            return Column(column.name.text, function, names[0], None), Type.INT
-        place = Span(column.argument.parts[1].span.start, column.argument.span.end)
-        binder = Binder(self.context, known)
-        kind = binder.single_value(names[1:], variable, place)
-        if kind.is_list:
-            return None, Type.UNKNOWN
-        if function in _NEED_NUMBERS and not (kind.is_number or kind is Type.UNKNOWN):
-            allowed_times = kind.is_time and function == "range"
-            if not allowed_times:
-                self.context.report(
-                    "E317",
-                    column.argument.span,
-                    f"{function} of {kind.article}",
-                    f"of {kind.article} only count, min, max, first and last can be taken",
-                )
-                return None, Type.UNKNOWN
-        return (
-            Column(column.name.text, function, names[0], names[1:]),
-            aggregate_type(function, kind),
-        )
+    def repeats(self, pattern: tree.Pattern) -> Callable[[str], bool]:
+        """Return what tells whether a match may have several events of a variable."""
+        return cache(lambda name: self.variables.may_repeat(pattern, name))
 
-
-def aggregate_type(function: str, kind: Type) -> Type:
-    """Return the type of an aggregate of values of some type."""
-    if function == "count":
-        return Type.INT
-    if function in ("avg", "stddev"):
-        return Type.DOUBLE
-    if function == "range" and kind.is_time:
-        return Type.DURATION
-    if function in ("sum", "range") and kind is Type.DECIMAL:
-        return Type.DOUBLE
-    return kind
+    def binder(self, pattern: tree.Pattern) -> Binder:
+        """Return a binder for what is computed over a pattern."""
+        return self._binder(self.variables.of(pattern))
 
 
 def _whole(paths: tuple[tree.Path, ...]) -> Span:
@@ -334,21 +284,22 @@ def may_be_empty(pattern: tree.Pattern) -> bool:
             | tree.Filtered(pattern=inner)
             | tree.Projected(pattern=inner)
             | tree.Partitioned(pattern=inner)
+            | tree.Within(pattern=inner)
         ):
             return may_be_empty(inner)
         case _:
             return False
 
 
-def _not_one_event(pattern: tree.Pattern) -> tree.Pattern | None:
+def not_one_event(pattern: tree.Pattern) -> tree.Pattern | None:
     """Return the part of a pattern that is not about one event, or None."""
     match pattern:
         case tree.Event():
             return None
         case tree.Filtered(pattern=inner) | tree.Named(pattern=inner):
-            return _not_one_event(inner)
+            return not_one_event(inner)
         case tree.Combined(operator="OR" | "AND", items=items):
-            return next((part for part in map(_not_one_event, items) if part is not None), None)
+            return next((part for part in map(not_one_event, items) if part is not None), None)
         case _:
             return pattern
 

@@ -1,4 +1,4 @@
-"""Scopes right of UNLESS: conditions there may name variables of the left, one event each."""
+"""Scopes right of UNLESS and NOT FOLLOWED BY: conditions may name single events of the left."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ class Scope:
     """Those of them that may have several events: conditions cannot name these."""
     taken: frozenset[str] = frozenset()
     """Names of the left that the right binds too, where they mean its own events."""
-    inside: bool = False
-    """Whether this is the right side of an UNLESS."""
+    operator: str | None = None
+    """The operator whose right side this is: UNLESS or NOT FOLLOWED BY."""
 
-    def right_of(self, left: tree.Pattern, right: tree.Pattern, variables: Variables) -> Scope:
-        """Return the scope of the right side of an UNLESS that stands in this scope."""
+    def right_of(
+        self, left: tree.Pattern, right: tree.Pattern, variables: Variables, operator: str
+    ) -> Scope:
+        """Return the scope of the right side of an operator that stands in this scope."""
         own = variables.of(left)
         known = {**self.visible, **own}
         taken = frozenset(bound_anywhere(right))
@@ -31,7 +33,7 @@ class Scope:
             {name: each for name, each in known.items() if name not in taken},
             (self.iterated - own.keys()) | repeated,
             taken & known.keys(),
-            inside=True,
+            operator,
         )
 
 
@@ -59,14 +61,21 @@ def named_in(condition: tree.Node) -> Iterator[tree.Word]:
 
 
 def where_bound(
-    name: str, pattern: tree.Pattern | None, scope: Scope, whole: tree.Pattern | None
+    name: str,
+    pattern: tree.Pattern | None,
+    scope: Scope,
+    whole: tree.Pattern | None,
+    following: tree.Pattern | None,
 ) -> str | None:
     """Return a hint for a variable that another part of the query binds."""
+    operator = scope.operator
     if name in scope.visible:
-        return f"right of UNLESS only conditions name variables of the left: FILTER … = {name}.…"
+        return (
+            f"right of {operator} only conditions name variables of the left: FILTER … = {name}.…"
+        )
     if name in scope.taken:
         return (
-            f"'{name}' is bound on both sides of UNLESS, so here it could only be that of the "
+            f"'{name}' is bound on both sides of {operator}, so here it could only be that of the "
             "right: give one of them another name"
         )
     if pattern is not None and name in _right_of_unless(pattern):
@@ -74,10 +83,15 @@ def where_bound(
             "what stands right of UNLESS binds nothing: put the condition there, "
             f"… UNLESS (… AS {name} FILTER …)"
         )
-    if scope.inside and whole is not None and name in bound_anywhere(whole):
+    if not operator and following is not None and name in bound_anywhere(following):
         return (
-            "right of UNLESS a condition names variables of its own pattern and of the one to the "
-            f"left: put what binds '{name}' there, (… AS {name} ; …) UNLESS …"
+            "what stands right of NOT FOLLOWED BY binds nothing: put the condition there, "
+            f"… NOT FOLLOWED BY (… AS {name} FILTER …) WITHIN …"
+        )
+    if operator and whole is not None and name in bound_anywhere(whole):
+        return (
+            f"right of {operator} a condition names variables of its own pattern and of the one "
+            f"to the left: put what binds '{name}' there, (… AS {name} ; …) {operator} …"
         )
     return None
 

@@ -67,6 +67,12 @@ _ELEMENTS = {
 }
 _LISTS = {element: each for each, element in _ELEMENTS.items()}
 
+
+def list_of(kind: Type) -> Type | None:
+    """Return the type of lists of values of a type, or None if there is none."""
+    return _LISTS.get(kind)
+
+
 TYPE_NAMES = {
     "boolean": Type.BOOLEAN,
     "bool": Type.BOOLEAN,

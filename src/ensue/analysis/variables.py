@@ -174,3 +174,20 @@ def always_bound(pattern: tree.Pattern) -> frozenset[str]:
             return frozenset.union(*(always_bound(item) for item in items))
         case _:
             return always_bound(pattern.pattern)
+
+
+def always_computed(pattern: tree.Pattern) -> frozenset[str]:
+    """Return the variables that every match of the pattern binds to a computed event."""
+    match pattern:
+        case tree.Event() | tree.Absent() | tree.Repeated(low=0):
+            return frozenset()
+        case tree.Projected(pattern=inner, variables=words):
+            return always_computed(inner) & {word.text for word in words}
+        case tree.Combined(operator="OR", items=items):
+            return frozenset.intersection(*(always_computed(item) for item in items))
+        case tree.Sequence(items=items) | tree.Combined(items=items):
+            return frozenset.union(*(always_computed(item) for item in items))
+        case tree.Aggregated(pattern=inner, variable=word):
+            return always_computed(inner) | {word.text}
+        case _:
+            return always_computed(pattern.pattern)
