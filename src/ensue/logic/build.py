@@ -12,6 +12,7 @@ from ensue.analysis.patterns import may_be_empty, partition_place
 from ensue.errors import CeqlSemanticError, Span
 from ensue.language import tree
 from ensue.language.parser import MOST_NODES, too_large
+from ensue.language.printer import format_window
 from ensue.logic.formula import (
     Absent,
     Aggregate,
@@ -19,10 +20,12 @@ from ensue.logic.formula import (
     And,
     Atom,
     Atomic,
+    Choice,
     Empty,
     Filter,
     Formula,
     Named,
+    NotFollowed,
     Or,
     Project,
     Repeat,
@@ -30,6 +33,7 @@ from ensue.logic.formula import (
     Sequence,
     Strategy,
     Unless,
+    Within,
     bound_variables,
     free_variables,
 )
@@ -39,15 +43,42 @@ SELECTED = ""
 
 
 def to_formula(query: BoundQuery) -> Formula:
-    """Return the formula of a query's WHERE, with the projection and strategy of its SELECT."""
+    """Return the formula of a query's WHERE, with the projection of its SELECT, and STRICT.
+
+    The other strategies of SELECT choose among matches inside the window: see `choice_of`.
+    """
     formula = _Builder(query).build(query.tree.pattern)
-    if query.columns:
-        formula = Aggregate(formula, SELECTED, query.columns, place=0)
+    for operator in _shown(query, formula):
+        formula = operator
+    return Select(formula, "STRICT") if query.strategy == "STRICT" else formula
+
+
+def choice_of(query: BoundQuery) -> Choice | None:
+    """Return the strategy of SELECT where it chooses among matches; None: all are kept."""
+    return None if query.strategy in (None, "STRICT") else cast(Choice, query.strategy)
+
+
+def _shown(query: BoundQuery, formula: Formula) -> tuple[Aggregate | Project, ...]:
+    """Return what SELECT makes of the matches of a formula, innermost first."""
+    shown: list[Aggregate | Project] = []
+    computed = query.computed
+    if computed.columns or computed.derived:
+        formula = Aggregate(formula, SELECTED, computed.columns, 0, computed.derived)
+        shown.append(formula)
     if query.shown is not None and query.totals is None:
-        formula = Project(formula, frozenset(query.shown) | {SELECTED})
-    if query.strategy is not None:
-        formula = Select(formula, cast(Strategy, query.strategy))
-    return formula
+        shown.append(Project(formula, frozenset(query.shown) | {SELECTED}))
+    return tuple(shown)
+
+
+def to_absence(query: BoundQuery) -> NotFollowed | None:
+    """Return what must not follow a match of a query's WHERE; None: anything may."""
+    absence = query.not_followed
+    if absence is None:
+        return None
+    builder = _Builder(query)
+    formula, absent = builder.build(query.tree.pattern), builder.build(absence.pattern)
+    outer = free_variables(absent) & bound_variables(formula)
+    return NotFollowed(formula, absent, absence.window, outer, _shown(query, formula))
 
 
 @dataclass(slots=True)
@@ -93,12 +124,21 @@ class _Builder:
                 return self._filtered(inner, same)
             case tree.Aggregated(pattern=inner, variable=word):
                 place = self.places.setdefault(word.span, len(self.places) + 1)
-                columns = self.query.aggregates[word.span]
-                return Aggregate(self.build(inner), word.text, columns, place)
+                computed = self.query.aggregates[word.span]
+                return Aggregate(
+                    self.build(inner), word.text, computed.columns, place, computed.derived
+                )
             case tree.Projected(pattern=inner, variables=words):
                 return Project(self._present(inner), frozenset(word.text for word in words))
             case tree.Applied(function=word, pattern=inner):
                 return Select(self.build(inner), cast(Strategy, word.text.upper()))
+            case tree.Within(pattern=inner, window=written):
+                return self._within(self._present(inner), written)
+
+    def _within(self, formula: Formula, written: tree.Window) -> Formula:
+        """Apply a window, unless the window of the query bounds the same matches."""
+        window = self.query.inner_windows.get(written.span)
+        return formula if window is None else Within(formula, window, format_window(written))
 
     def _unless(self, formula: Formula, absent: Formula) -> Formula:
         outer = free_variables(absent)

@@ -1,7 +1,13 @@
 """The clauses of a query in the reference semantics, in their order.
 
 Matches are found in each substream of PARTITION BY, kept within the window, sorted, consumed,
-limited, and aggregated. Positions inside a substream are translated to those of the whole stream.
+chosen by the strategy of SELECT, limited, and aggregated. What was consumed is forgotten, so it
+beats nothing. FIRST chooses before anything is consumed, which makes no difference: all that a
+start comes to is consumed with the event that completed it first. Positions inside a substream are
+translated to those of the whole stream.
+
+Where something must not follow, a match is decided when time has passed its deadline, or so many
+events have come. Those that are decided are sorted by that. NEXT, LAST and MAX choose among them.
 """
 
 from __future__ import annotations
@@ -10,15 +16,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.analysis.bound import Interval, Totals, Window
 from ensue.analysis.expressions import Value
 from ensue.logic import formula as f
-from ensue.logic.aggregates import aggregate
+from ensue.logic.aggregates import aggregated, derived
 from ensue.logic.complex_event import ComplexEvent, Event
 from ensue.logic.evaluate import Tally
-from ensue.logic.reference import Reference
+from ensue.logic.reference import Reference, choose, fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,17 @@ class Clauses:
     totals: Totals | None = None
     every: Interval | None = None
     positions_only: bool = False
+    choice: f.Choice | None = None
+    """The strategy of SELECT, where it chooses among matches."""
+    absence: f.NotFollowed | None = None
+
+
+class Deadline(NamedTuple):
+    """Until when something must not follow a match."""
+
+    time: int
+    order: int
+    """What deadlines are sorted by: the time, or the position of the event that was the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,22 @@ class Found:
 
     key: tuple[Value, ...]
     match: ComplexEvent
+    deadline: Deadline | None = field(default=None, compare=False)
+
+
+class Progress(NamedTuple):
+    """How far a substream has come."""
+
+    events: int
+    """How many events it has."""
+    time: int | None
+    """The time that has come in the whole stream; None: none yet."""
+
+    def has_passed(self, end: int, window: Window, stream: Sequence[Event]) -> bool:
+        """Return whether nothing can follow the event number `end` in time any more."""
+        if window.kind == "events":
+            return end + window.size < self.events
+        return self.time is not None and stream[end].time + window.size < self.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +95,21 @@ class Answer:
     tally: Tally
 
 
-def answer(clauses: Clauses, stream: Sequence[Event]) -> Answer:
-    """Evaluate a query on a whole stream."""
+def answer(clauses: Clauses, stream: Sequence[Event], until: int | None = None) -> Answer:
+    """Evaluate a query on a whole stream; time comes to its last event, or to `until`."""
     tally = Tally()
     found: list[Found] = []
+    times = [*(event.time for event in stream[-1:]), *(() if until is None else (until,))]
+    now = max(times, default=None)
     for key, positions in partition(clauses, stream).items():
-        found += found_in(clauses, key, positions, Reference([stream[i] for i in positions], tally))
+        reference = Reference([stream[i] for i in positions], tally)
+        if clauses.absence is None:
+            found += found_in(clauses, key, positions, reference)
+        else:
+            reached = Progress(len(positions), now)
+            found += decided_in(clauses, clauses.absence, key, positions, reference, reached)
     found = apply_consume(in_order(found), clauses.consume, nothing_consumed())
+    found = chosen(found, clauses.choice)
     if clauses.totals is None:
         return Answer(limited(found, clauses.limit), [], tally)
     totals = GroupedTotals(clauses, clauses.totals)
@@ -97,29 +138,58 @@ def found_in(
     complex_events: Iterable[ComplexEvent] = reference.meaning(clauses.formula)
     if clauses.positions_only:
         complex_events = {support_only(c) for c in complex_events}
-    return [
-        Found(key, _translated(c, positions))
-        for c in complex_events
-        if c.end >= since and _within(c, clauses.window, reference.stream)
-    ]
+    inside = [c for c in complex_events if fits(c, clauses.window, reference.stream)]
+    if clauses.choice == "FIRST":
+        inside = list(choose(inside, "FIRST"))
+    return [Found(key, _translated(c, positions)) for c in inside if c.end >= since]
+
+
+def decided_in(
+    clauses: Clauses,
+    absence: f.NotFollowed,
+    key: tuple[Value, ...],
+    positions: Sequence[int],
+    reference: Reference,
+    reached: Progress,
+    before: Progress | None = None,
+) -> list[Found]:
+    """Return the matches in a substream that nothing follows, and that are decided since before."""
+    window, stream = absence.window, reference.stream
+    kept: Iterable[ComplexEvent] = reference.not_followed(absence)
+    if clauses.positions_only:
+        kept = {support_only(c) for c in kept}
+    alone = {_translated(c, positions) for c in kept}
+    found: list[Found] = []
+    number = {position: place for place, position in enumerate(positions)}
+    for each in found_in(clauses, key, positions, reference):
+        end = number[each.match.end]
+        if each.match not in alone or not reached.has_passed(end, window, stream):
+            continue
+        if before is not None and before.has_passed(end, window, stream):
+            continue
+        if window.kind == "events":
+            last = end + window.size
+            deadline = Deadline(stream[last].time, positions[last])
+        else:
+            time = stream[end].time + window.size
+            deadline = Deadline(time, time)
+        found.append(Found(key, each.match, deadline))
+    return found
 
 
 def in_order(found: Iterable[Found]) -> list[Found]:
-    """Sort matches by their ends, the latest start first."""
-    return sorted(found, key=lambda each: (each.match.end, -each.match.start, _order(each.match)))
+    """Sort matches by their deadlines, if any, then by their ends, the latest start first."""
+
+    def order(each: Found) -> tuple[Any, ...]:
+        deadline = 0 if each.deadline is None else each.deadline.order
+        return deadline, each.match.end, -each.match.start, _order(each.match)
+
+    return sorted(found, key=order)
 
 
 def support_only(c: ComplexEvent) -> ComplexEvent:
     """Drop the names of variables, and computed events."""
     return ComplexEvent(c.start, c.end, frozenset(("", i) for i in c.support))
-
-
-def _within(c: ComplexEvent, window: Window | None, stream: Sequence[Event]) -> bool:
-    if window is None:
-        return True
-    if window.kind == "events":
-        return c.end - c.start <= window.size
-    return stream[c.end].time - stream[c.start].time <= window.size
 
 
 def _translated(c: ComplexEvent, positions: Sequence[int]) -> ComplexEvent:
@@ -156,8 +226,20 @@ def apply_consume(found: list[Found], consume: str, consumed: Consumed) -> list[
         key = completed[0].key if consume == "PARTITION" else ()
         alive = [each for each in completed if each.match.start > consumed[key]]
         if alive:
-            consumed[key] = end
+            consumed[key] = max(end, consumed[key])
             kept += alive
+    return kept
+
+
+def chosen(found: list[Found], choice: f.Choice | None) -> list[Found]:
+    """Keep what NEXT, LAST or MAX of SELECT choose of the matches of each completing event."""
+    if choice is None or choice == "FIRST":
+        return found
+    kept: list[Found] = []
+    for _, group in groupby(found, key=lambda each: each.match.end):
+        completed = list(group)
+        best = choose((each.match for each in completed), choice)
+        kept += [each for each in completed if each.match in best]
     return kept
 
 
@@ -221,5 +303,7 @@ class GroupedTotals:
     def _totals(self, group: Group) -> dict[str, Value]:
         result: dict[str, Value] = {self.totals.count: group.count}
         for column in self.totals.columns:
-            result[column.name] = aggregate(column.function, group.values.get(column.name, []))
+            result[column.name] = aggregated(column, group.values.get(column.name, []))
+        for each in self.totals.derived:
+            result[each.name] = derived(each, result)
         return {name: result[name] for name in self.totals.order}

@@ -27,6 +27,8 @@ from ensue.analysis.expressions import (
 )
 from ensue.analysis.types import Type
 from ensue.errors import EventError
+from ensue.logic.functions import OPERATIONS as FUNCTIONS
+from ensue.logic.user_calls import call_on_values
 from ensue.messages import Message, Option
 
 _INT64 = 2**63
@@ -65,8 +67,12 @@ def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None)
             return True if value in values else None if with_null else False
         case Operation(name="and" | "or" as name, arguments=arguments):
             return _logical(name, [evaluate(each, lookup, tally) for each in arguments])
-        case Operation(name="coalesce", arguments=arguments, type=kind):
-            return _coalesce([evaluate(each, lookup, tally) for each in arguments], kind)
+        case Operation(
+            name="coalesce" | "greatest" | "least" | "case" as name, arguments=arguments, type=kind
+        ):
+            return _chosen(name, [evaluate(each, lookup, tally) for each in arguments], kind)
+        case Operation(function=function, arguments=arguments) if function is not None:
+            return call_on_values(function, [evaluate(each, lookup, tally) for each in arguments])
         case Operation(name="is_null", arguments=(argument,)):
             return evaluate(argument, lookup, tally) is None
         case Operation(name=name, arguments=arguments, type=kind):
@@ -74,10 +80,11 @@ def evaluate(expression: Expression, lookup: Lookup, tally: Tally | None = None)
             if any(value is None for value in values_):
                 return None
             try:
-                result = _checked(_OPERATIONS[name](*values_), kind)
+                result = _checked(OPERATIONS[name](*values_), kind)
             except (TypeError, AttributeError) as error:
                 raise EventError(_misfit(name, arguments, values_)) from error
-            if result is None and kind is not Type.BOOLEAN and tally is not None:
+            lost = result is None and kind is not Type.BOOLEAN and name != "regexp_extract"
+            if lost and tally is not None:
                 tally.nulls += 1
             return result
 
@@ -102,11 +109,25 @@ def _logical(name: str, values: list[Value]) -> bool | None:
     return None if any(value is None for value in values) else not decisive
 
 
-def _coalesce(values: list[Value], kind: Type) -> Value:
-    for value in values:
-        if value is not None:
-            return float(value) if kind is Type.DOUBLE and not isinstance(value, str) else value
-    return None
+def _chosen(name: str, values: list[Value], kind: Type) -> Value:
+    """Return the value that coalesce, greatest, least or CASE chooses, in their common type."""
+    if name == "case":
+        *branches, otherwise = values
+        pairs = zip(branches[::2], branches[1::2], strict=True)
+        values = [next((value for test, value in pairs if test is True), otherwise)]
+    known: list[Any] = [value for value in values if value is not None]
+    if not known:
+        return None
+    if kind is Type.DOUBLE:
+        known = [value if isinstance(value, str) else float(value) for value in known]
+    try:
+        chosen: Value = known[0] if name in ("case", "coalesce") else _EXTREMES[name](known)
+    except TypeError as error:
+        raise EventError(f"{name} cannot compare {' and '.join(map(repr, known))}") from error
+    return chosen
+
+
+_EXTREMES: dict[str, Callable[[list[Any]], Any]] = {"greatest": max, "least": min}
 
 
 def _checked(value: Any, kind: Type) -> Value:
@@ -221,7 +242,7 @@ def _part(read: Callable[[datetime], int]) -> Callable[[Any], Any]:
     return apply
 
 
-_OPERATIONS: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Any]] = {
     "not": lambda value: not value,
     "=": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
@@ -255,4 +276,6 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "month": _part(lambda moment: moment.month),
     "year": _part(lambda moment: moment.year),
     "day_of_week": _part(lambda moment: moment.isoweekday()),
+    **FUNCTIONS,
 }
+"""Operations that are NULL where an argument is NULL."""

@@ -7,11 +7,11 @@ object twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ensue.analysis.bound import Column
+from ensue.analysis.bound import Column, Derived, Window
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 
 Atomic: TypeAlias = Each | Relation | Trend | SameKey
@@ -82,6 +82,8 @@ class Unless:
     absent: Formula
     outer: frozenset[str] = frozenset()
     """Variables of `formula` that conditions of `absent` name."""
+    after: bool = False
+    """In automata of NOT FOLLOWED BY: it must be absent after the interval, until a deadline."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +102,14 @@ class Aggregate:
     variable: str
     columns: tuple[Column, ...]
     place: int
+    derived: tuple[Derived, ...] = ()
+    """What is computed from the columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes of the computed event."""
+        shown = (column.name for column in self.columns if not column.hidden)
+        return (*shown, *(each.name for each in self.derived))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +120,9 @@ class Project:
 
 Strategy = Literal["START", "STRICT", "NEXT", "LAST", "MAX"]
 
+Choice = Literal["NEXT", "LAST", "MAX", "FIRST"]
+"""The strategies of SELECT that choose among matches; STRICT asks about one match at a time."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Select:
@@ -119,6 +132,16 @@ class Select:
     strategy: Strategy
     support: frozenset[str] | None = None
     """STRICT only: the variables whose events must have no gap; None: all of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Within:
+    """The matches whose interval is no longer than a window."""
+
+    formula: Formula
+    window: Window
+    text: str
+    """The window as it was written."""
 
 
 Formula: TypeAlias = (
@@ -136,7 +159,23 @@ Formula: TypeAlias = (
     | Aggregate
     | Project
     | Select
+    | Within
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NotFollowed:
+    """φ NOT FOLLOWED BY ψ WITHIN w: the whole of a WHERE, hence no operator of formulas."""
+
+    formula: Formula
+    """φ, before the projection and strategy of SELECT."""
+    absent: Formula
+    """ψ."""
+    window: Window
+    outer: frozenset[str]
+    """Variables of φ that conditions of ψ name."""
+    shown: tuple[Aggregate | Project, ...]
+    """What SELECT makes of a match of φ, innermost first."""
 
 
 def children(formula: Formula) -> tuple[Formula, ...]:
@@ -224,10 +263,38 @@ def _most_events(formula: Formula, names: frozenset[str] | None) -> int:
             return _most_events(formula.formula, names)
 
 
+def fixed_events(formula: Formula, names: frozenset[str] | None = None) -> int | None:
+    """Return how many events every match binds to some of the variables; None: it varies."""
+    match formula:
+        case Atom(variable=name):
+            return int(names is None or name in names)
+        case Absent() | Empty():
+            return 0
+        case Named(formula=inner, variable=name):
+            return fixed_events(inner, None if names is None or name in names else names)
+        case Project(formula=inner, variables=kept):
+            return fixed_events(inner, kept if names is None else kept & names)
+        case Repeat() | All():
+            return None
+        case Or(items=items) | And(items=items):
+            sizes = {fixed_events(item, names) for item in items}
+            return sizes.pop() if len(sizes) == 1 else None
+        case Sequence(items=items):
+            every = [fixed_events(item, names) for item in items]
+            return None if None in every else sum(each or 0 for each in every)
+        case _:
+            return fixed_events(formula.formula, names)
+
+
 def is_unary(formula: Formula) -> bool:
-    """Return whether all conditions are on one event of the stream each."""
+    """Return whether all conditions are on one event of the stream each.
+
+    A window inside the pattern is a condition between the first event of a part and its last.
+    """
     parts = list(subformulas(formula))
     if any(isinstance(each, Unless) and each.outer for each in parts):
+        return False
+    if any(isinstance(each, Within) and variables_of_one_event(each) is None for each in parts):
         return False
     computes = any(isinstance(each, Aggregate) for each in parts)
     return all(
@@ -263,6 +330,11 @@ def condition_variables(condition: Atomic) -> tuple[str, ...]:
             return (name,)
 
 
+def named_by(conditions: Iterable[Atomic]) -> frozenset[str]:
+    """Return the variables that some conditions are about."""
+    return frozenset(name for each in conditions for name in condition_variables(each))
+
+
 def describe(formula: Formula) -> str:
     """Write a formula in one line, with every parenthesis.
 
@@ -286,19 +358,21 @@ def describe(formula: Formula) -> str:
             word = {Or: " OR ", And: " AND ", All: " ALL "}[type(formula)]
             return "(" + word.join(map(describe, items)) + ")"
         case Unless(formula=inner, absent=absent):
-            return f"({describe(inner)} UNLESS {describe(absent)})"
+            word = "NOT FOLLOWED BY" if formula.after else "UNLESS"
+            return f"({describe(inner)} {word} {describe(absent)})"
         case Filter(formula=inner, conditions=conditions):
             return f"({describe(inner)} FILTER {' AND '.join(each.text for each in conditions)})"
         case Aggregate(formula=inner, variable=name, columns=columns):
             listed = ", ".join(
-                f"{each.name} = {each.function}({'.'.join((each.variable, *(each.path or ())))})"
-                for each in columns
+                each.text if each.hidden else f"{each.name} = {each.text}" for each in columns
             )
             return f"({describe(inner)} AGGREGATE {name or 'SELECT'}[{listed}])"
         case Project(formula=inner, variables=names):
             return f"({describe(inner)} PROJECT [{', '.join(filter(None, sorted(names)))}])"
         case Select(formula=inner, strategy=strategy):
             return f"{strategy}({describe(inner)})"
+        case Within(formula=inner, text=text):
+            return f"({describe(inner)} {text})"
 
 
 def variables_of_one_event(formula: Formula) -> frozenset[str] | None:
@@ -309,7 +383,16 @@ def variables_of_one_event(formula: Formula) -> frozenset[str] | None:
         case Named(formula=inner, variable=name):
             names = variables_of_one_event(inner)
             return None if names is None else names | {name}
-        case Filter(formula=inner) | Select(formula=inner):
+        case Filter(formula=inner) | Select(formula=inner) | Within(formula=inner):
             return variables_of_one_event(inner)
         case _:
             return None
+
+
+def interval_formula(formula: Formula) -> Formula:
+    """Drop projections and strategies, which do not change in which intervals there is a match."""
+    while isinstance(formula, Project) or (
+        isinstance(formula, Select) and formula.strategy not in ("START", "STRICT")
+    ):
+        formula = formula.formula
+    return formula

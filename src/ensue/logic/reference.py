@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise, product
 from typing import Any
 
-from ensue.analysis.bound import Column
+from ensue.analysis.bound import Column, Window
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import Attribute, EventType, Value
 from ensue.logic import formula as f
-from ensue.logic.aggregates import aggregate
+from ensue.logic.aggregates import aggregated, derived, value_of
 from ensue.logic.complex_event import EMPTY, ComplexEvent, Computed, Event, Meaning, Positions
 from ensue.logic.evaluate import Tally, evaluate
 
@@ -100,6 +100,8 @@ class Reference:
                 return {c for c, support in supports if _has_no_gap(support)}
             case f.Select(formula=inner, strategy=strategy):
                 return select(self.meaning(inner), strategy)
+            case f.Within(formula=inner, window=window):
+                return {c for c in self.meaning(inner) if fits(c, window, self.stream)}
 
     def given(self, c: ComplexEvent, variables: frozenset[str]) -> Reference:
         """Return the reference in which some variables have the events of a complex event."""
@@ -112,6 +114,23 @@ class Reference:
             outer = {**self.outer, **events}
             self._given[key] = Reference(self.stream, self.tally, self.opens, outer)
         return self._given[key]
+
+    def not_followed(self, absence: f.NotFollowed) -> set[ComplexEvent]:
+        """Return the matches of φ that no match of ψ follows in time, as SELECT shows them."""
+        kept: set[ComplexEvent] = set()
+        for c in self.meaning(absence.formula):
+            if any(
+                d.start > c.end and within(c.end, d.end, absence.window, self.stream)
+                for d in self.given(c, absence.outer).meaning(absence.absent)
+            ):
+                continue
+            for operator in absence.shown:
+                if isinstance(operator, f.Aggregate):
+                    c = self.aggregated(c, operator)
+                else:
+                    c = projected(c, operator.variables)
+            kept.add(c)
+        return kept
 
     # conditions
 
@@ -130,7 +149,7 @@ class Reference:
                     for choice in choices
                 )
             case Trend(variable=name, kind=kind, path=path):
-                return _follows_trend([event.value(path) for event in self._events(c, name)], kind)
+                return follows_trend([event.value(path) for event in self._events(c, name)], kind)
             case SameKey(keys=keys):
                 found = {
                     event.value(path) for name, path in keys for event in self._events(c, name)
@@ -167,23 +186,33 @@ class Reference:
 
     def computed(self, c: ComplexEvent, formula: f.Aggregate) -> Computed:
         """Return the event that an AGGREGATE computes."""
-        columns = tuple((column.name, self._total(c, column)) for column in formula.columns)
-        return Computed(formula.place, c.end, columns)
+        values = {column.name: self._total(c, column) for column in formula.columns}
+        for each in formula.derived:
+            values[each.name] = derived(each, values, self.tally)
+        return Computed(formula.place, c.end, tuple((name, values[name]) for name in formula.names))
 
     def _total(self, c: ComplexEvent, column: Column) -> Value:
         values = self.column_values(c, column)
-        result = aggregate(column.function, values)
-        if result is None and values and not (column.function == "stddev" and len(values) < 2):
+        result = aggregated(column, values)
+        may_be_null = column.user is not None or (column.function == "stddev" and len(values) < 2)
+        if result is None and values and not may_be_null:
             self.tally.nulls += 1
         return result
 
     def column_values(self, c: ComplexEvent, column: Column) -> list[Value]:
         """Return the values that a column aggregates: not NULL, in order."""
         events = self._events(c, column.variable)
-        if column.path is None:
+        if column.argument is None:
             return [True] * len(events)
-        values = [event.value(column.path) for event in events]
+        values = [value_of(column.argument, event) for event in events]
         return [value for value in values if value is not None]
+
+
+def within(first: int, last: int, window: Window, stream: Sequence[Event]) -> bool:
+    """Return whether two events are no further apart than a window is long."""
+    if window.kind == "events":
+        return last - first <= window.size
+    return stream[last].time - stream[first].time <= window.size
 
 
 def _named(c: ComplexEvent, name: str) -> ComplexEvent:
@@ -199,6 +228,11 @@ def projected(c: ComplexEvent, names: frozenset[str]) -> ComplexEvent:
         frozenset(pair for pair in c.bindings if pair[0] in names),
         frozenset(pair for pair in c.computed if pair[0] in names),
     )
+
+
+def fits(c: ComplexEvent, window: Window | None, stream: Sequence[Event]) -> bool:
+    """Return whether time(end) - time(start) of a complex event is within a window."""
+    return window is None or within(c.start, c.end, window, stream)
 
 
 def _followed(left: Iterable[ComplexEvent], right: Meaning, contiguous: bool) -> Meaning:
@@ -235,27 +269,53 @@ _TRENDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _follows_trend(values: list[Value], kind: str) -> bool:
+def follows_trend(values: Sequence[Any], kind: str) -> bool:
+    """Return whether values, each with the next, go the way that a trend says."""
     if None in values:
         return False
     return all(_TRENDS[kind](a, b) for a, b in pairwise(values))
 
 
 def select(complex_events: Iterable[ComplexEvent], strategy: f.Strategy) -> set[ComplexEvent]:
-    """Keep what a strategy selects among complex events."""
+    """Keep what a strategy, as an operator of patterns, selects: rivals have one start and end."""
     if strategy == "START":
         return {c for c in complex_events if c.start == 0}
     if strategy == "STRICT":
         return {c for c in complex_events if _has_no_gap(c.support)}
-    rivals: dict[tuple[int, int], set[ComplexEvent]] = defaultdict(set)
+    rivals = _grouped(complex_events, lambda c: (c.start, c.end))
+    return set().union(*(_unbeaten(group, strategy) for group in rivals))
+
+
+def choose(complex_events: Iterable[ComplexEvent], choice: f.Choice) -> set[ComplexEvent]:
+    """Keep what SELECT chooses among the complex events of one (sub)stream inside the window.
+
+    NEXT, LAST and MAX compare all that end together, wherever they start. FIRST takes, of those
+    with one start, the ones that end first and among these what NEXT prefers.
+    """
+    if choice == "FIRST":
+        by_start = _grouped(complex_events, lambda c: c.start)
+        ending_first = (
+            [c for c in group if c.end == min(each.end for each in group)] for group in by_start
+        )
+        return set().union(*(_unbeaten(group, "NEXT") for group in ending_first))
+    by_end = _grouped(complex_events, lambda c: c.end)
+    return set().union(*(_unbeaten(group, choice) for group in by_end))
+
+
+def _grouped(
+    complex_events: Iterable[ComplexEvent], key: Callable[[ComplexEvent], object]
+) -> Iterable[list[ComplexEvent]]:
+    groups: dict[object, list[ComplexEvent]] = defaultdict(list)
     for c in complex_events:
-        rivals[c.start, c.end].add(c)
+        groups[key(c)].append(c)
+    return groups.values()
+
+
+def _unbeaten(group: Sequence[ComplexEvent], strategy: str) -> set[ComplexEvent]:
+    """Keep the complex events that no other of their group beats."""
     beats = _BEATS[strategy]
-    kept: set[ComplexEvent] = set()
-    for group in rivals.values():
-        supports = {c.support for c in group}
-        kept |= {c for c in group if not any(beats(other, c.support) for other in supports)}
-    return kept
+    supports = {c.support for c in group}
+    return {c for c in group if not any(beats(other, c.support) for other in supports)}
 
 
 def _has_no_gap(support: Positions) -> bool:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each, Relation
 from ensue.analysis.expressions import Attribute, Constant, EventType, Expression, OneOf, Operation
+from ensue.analysis.functions import LENIENT
 from ensue.analysis.types import Type
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
@@ -126,6 +127,8 @@ def _of(formula: f.Formula, conditions: _Conditions, names: frozenset[str]) -> R
             return _some(_of(item, conditions, names) for item in items)
         case f.Unless(formula=inner) | f.Repeat(formula=inner) | f.Select(formula=inner):
             return _of(inner, conditions, names)
+        case f.Within(formula=inner):
+            return _of(inner, conditions, names)
         case f.Project(formula=inner, variables=kept):
             shown = {name: each for name, each in conditions.items() if name in kept}
             return _of(inner, shown, names)
@@ -175,7 +178,7 @@ def _always_binds(formula: f.Formula, variable: str) -> bool:
             return variable in kept and _always_binds(inner, variable)
         case f.Unless(formula=inner) | f.Repeat(formula=inner) | f.Select(formula=inner):
             return _always_binds(inner, variable)
-        case f.Filter(formula=inner) | f.Aggregate(formula=inner):
+        case f.Filter(formula=inner) | f.Aggregate(formula=inner) | f.Within(formula=inner):
             return _always_binds(inner, variable)
     return False
 
@@ -191,7 +194,7 @@ def _nullable(formula: f.Formula) -> bool:
             return all(map(_nullable, items))
         case f.Named(formula=inner) | f.Repeat(formula=inner) | f.Select(formula=inner):
             return _nullable(inner)
-        case f.Unless(formula=inner) | f.Filter(formula=inner):
+        case f.Unless(formula=inner) | f.Filter(formula=inner) | f.Within(formula=inner):
             return _nullable(inner)
     return True
 
@@ -236,16 +239,12 @@ def _are_strings(values: Iterable[object]) -> bool:
     return all(isinstance(each, str) for each in values)
 
 
-_LENIENT = ("and", "or", "is_null", "coalesce")
-"""Operations that may have a value though an argument is NULL."""
-
-
 def _strict(expression: Expression) -> tuple[Path, ...]:
     """Return the attributes without whose values an expression is NULL."""
     match expression:
         case Attribute(path=path):
             return (path,)
-        case Operation(name=name, arguments=arguments) if name not in _LENIENT:
+        case Operation(name=name, arguments=arguments) if name not in LENIENT:
             return tuple(dict.fromkeys(path for each in arguments for path in _strict(each)))
         case OneOf(operand=operand):
             return _strict(operand)
