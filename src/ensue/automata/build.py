@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
-from ensue.analysis.conditions import Each, Relation, SameKey, Trend
+from ensue.analysis.conditions import Each
 from ensue.automata import machine as m
 from ensue.automata.compiled import (
     AtStart,
@@ -19,7 +20,8 @@ from ensue.automata.compiled import (
 )
 from ensue.automata.condition_forms import on_one_event
 from ensue.automata.deferred import Deferred, InnerAggregate, Interval
-from ensue.automata.registers import InexpressibleError, RegisterPlan
+from ensue.automata.first_windows import Clock, first_windows
+from ensue.automata.registers import Clip, InexpressibleError, RegisterPlan
 from ensue.logic import formula as f
 
 
@@ -31,16 +33,25 @@ def compile_formula(
     defers: bool = False,
     late: frozenset[str] = frozenset(),
     adjoins: bool = False,
+    intervals_only: bool = False,
+    clock: Clock | None = None,
 ) -> Compiled:
     """Compile a formula; with `adjoins`, labels mark bound events without a gap before them.
 
-    Conditions whose texts are `late` are decided on listing, as are all with `defers`.
-
-    Raises NotUnaryError where a strategy below the top chooses among matches that conditions
-    between events, or on computed events, decide on.
+    With `intervals_only` nothing but the intervals of its matches is of interest. Conditions whose
+    texts are `late` are decided on listing, as are all with `defers`; windows on `clock` that begin
+    with the match on the graph, unless something else needs registers. Raises NotUnaryError where a
+    strategy below the top chooses among matches that such conditions decide on.
     """
     plan = RegisterPlan(assume_numbers=assume_numbers, defers=defers, late=late)
-    return _compiled(formula, type_of, plan, frozenset(), adjoins=adjoins)
+    unseen: frozenset[str] = frozenset()
+    if intervals_only:
+        formula = f.interval_formula(formula)
+        unseen = f.computed_variables(formula)
+    clipped = frozenset() if clock is None else first_windows(formula, clock)
+    found = _compiled(formula, type_of, plan.like(), unseen, adjoins, clipped=clipped)
+    taken = clipped and found.plan.registers
+    return _compiled(formula, type_of, plan, unseen, adjoins) if taken else found
 
 
 def _compiled(
@@ -48,12 +59,10 @@ def _compiled(
     type_of: TypeOf,
     plan: RegisterPlan,
     unseen: frozenset[str],
-    outer: frozenset[str] = frozenset(),
-    beyond: frozenset[str] = frozenset(),
-    *,
     adjoins: bool = False,
+    **around: Any,
 ) -> Compiled:
-    builder = _Builder(formula, type_of, plan=plan, unseen=unseen, outer=outer, beyond=beyond)
+    builder = _Builder(formula, type_of, plan=plan, unseen=unseen, **around)
     machine = builder.build(formula)
     builder.plan.shown = builder.made
     adjoined = builder.hidden_bit() if adjoins else 0
@@ -96,6 +105,8 @@ class _Builder:
     """Variables left of the UNLESS on whose right side this formula is."""
     beyond: frozenset[str] = frozenset()
     """Variables left of UNLESSes further out."""
+    clipped: frozenset[int] = frozenset()
+    """The windows, by their ids, that are decided on the match graph."""
 
     def __post_init__(self) -> None:
         for each in f.subformulas(self.whole):
@@ -154,6 +165,23 @@ class _Builder:
                 )
             case f.Aggregate():
                 return self._aggregated(formula)
+            case f.Within():
+                return self._within(formula)
+
+    def _within(self, formula: f.Within) -> m.Machine:
+        """Mark the ends of a window, for a register or, where it begins a match, for the graph."""
+        machine = self.build(formula.formula)
+        if f.variables_of_one_event(formula.formula) is not None:
+            return machine
+        if self.sealed:
+            raise self._chooses(formula.text)
+        end, begin = self.hidden_bit(), 0
+        if id(formula) in self.clipped:
+            self.plan.clips.append(Clip(end, formula.window.size, formula.text))
+        else:
+            begin = self.hidden_bit()
+            self.plan.add_window(formula.window, formula.text, begin, end)
+        return m.Bounded(machine, begin, end)
 
     def _projected(self, formula: f.Formula, names: frozenset[str]) -> m.Machine:
         unseen, agreed, before = self.unseen, self.agreed, len(self.made)
@@ -163,10 +191,8 @@ class _Builder:
         machine = self.build(formula)
         self.projections -= 1
         self.unseen, self.agreed = unseen, agreed
-        new = [
-            n for n in self.made[before:] if self.plan.inner_aggregates[n].formula.variable in names
-        ]
-        self.made[before:] = new
+        every = self.plan.inner_aggregates
+        self.made[before:] = [n for n in self.made[before:] if every[n].formula.variable in names]
         dropped = sum(self._bit(name) for name in self.variables if name not in names)
         return m.Projected(machine, ~dropped)
 
@@ -176,13 +202,11 @@ class _Builder:
             return m.Choice(())
         if formula.variable in self.unseen:
             return self.build(formula.formula)
-        names = {column.variable for column in formula.columns}
-        before = len(self.made)
+        names, before = {column.variable for column in formula.columns}, len(self.made)
         machine = self._build_read(formula.formula, names)
         own = sorted(names & self.variables.keys())
         machine, bits = self._marked_variables(machine, formula, own)
-        end = self.hidden_bit()
-        inside = tuple(self.made[before:])
+        end, inside = self.hidden_bit(), tuple(self.made[before:])
         self.made.append(len(self.plan.inner_aggregates))
         self.plan.inner_aggregates.append(InnerAggregate(formula, tuple(bits.items()), end, inside))
         return m.Bounded(machine, 0, end)
@@ -197,22 +221,22 @@ class _Builder:
     def _bounded(self, formula: f.Unless) -> m.Machine:
         """Build φ of φ UNLESS ψ, and a separate machine for a ψ with conditions between events.
 
-        Projections and strategies of ψ do not change whether it matches in an interval, so they
-        are dropped. Events of φ that conditions of ψ name keep their bits.
+        Projections and strategies do not change whether ψ matches in an interval: they are dropped.
         """
-        inner, absent, outer = formula.formula, formula.absent, formula.outer
-        while isinstance(absent, f.Project) or (
-            isinstance(absent, f.Select) and absent.strategy not in ("START", "STRICT")
-        ):
-            absent = absent.formula
+        inner, absent, outer = formula.formula, f.interval_formula(formula.absent), formula.outer
         if self.sealed:
             raise self._chooses(f"UNLESS ({f.describe(absent)})")
         if outer & f.computed_variables(inner):
             raise NotUnaryError("an UNLESS with conditions on computed events to its left")
         unseen = f.computed_variables(absent)
-        beyond = (self.outer | self.beyond) - outer
-        alone = _compiled(absent, self.type_of, self.plan.like(), unseen, outer, beyond)
+        around: Any = {"outer": outer, "beyond": (self.outer | self.beyond) - outer}
+        alone = _compiled(absent, self.type_of, self.plan.like(), unseen, **around)
         machine, bits = self._marked_variables(self.build(inner), inner, sorted(outer))
+        if formula.after:
+            bits_of_outer = tuple(bits.items())
+            self.plan.intervals.append(Interval(0, 0, len(self.absent), bits_of_outer, after=True))
+            self.absent.append(alone)
+            return machine
         begin, end = self.hidden_bit(), self.hidden_bit()
         interval = Interval(begin, end, len(self.absent), tuple(bits.items()))
         self.plan.intervals.append(interval)
@@ -266,7 +290,7 @@ class _Builder:
             items = (f.Filter(each, formula.conditions) for each in inner.items)
             return m.Choice(tuple(map(self._filtered, items)))
         before = len(self.made)
-        machine = self._build_read(inner, _names(formula.conditions))
+        machine = self._build_read(inner, f.named_by(formula.conditions))
         conditions = formula.conditions
         one = f.variables_of_one_event(formula.formula)
         if one is not None:
@@ -276,7 +300,7 @@ class _Builder:
         computed = self._computed(inner_aggregates)
         # A variable is unknown where its AGGREGATE stands below an AND, which never holds.
         known = computed | self.variables.keys()
-        conditions = tuple(each for each in conditions if _names([each]) <= known)
+        conditions = tuple(each for each in conditions if f.named_by([each]) <= known)
         between = [
             each for each in conditions if not isinstance(each, Each) or each.variable in computed
         ]
@@ -296,10 +320,9 @@ class _Builder:
     def _correlated(self, formula: f.Filter, conditions: Sequence[f.Atomic]) -> m.Machine:
         """Mark the events that conditions compare with events left of UNLESS.
 
-        A condition that names events of the left alone is checked where its own pattern matches,
-        so the first event of that is marked.
+        Of a pattern whose condition names events of the left alone, the first event is marked.
         """
-        about = _names(conditions)
+        about = f.named_by(conditions)
         if self.sealed:
             raise self._chooses(conditions[0].text)
         if about & self.beyond:
@@ -336,7 +359,7 @@ class _Builder:
         """
         if self.sealed:
             raise self._chooses(conditions[0].text)
-        names = sorted(_names(conditions) & self.variables.keys())
+        names = sorted(f.named_by(conditions) & self.variables.keys())
         computed = self._computed(inner_aggregates)
         machine, bits = self._marked_variables(machine, formula, names)
         marker = 0
@@ -349,7 +372,7 @@ class _Builder:
             try:
                 if computed.intersection(about) or condition.text in self.plan.late:
                     raise InexpressibleError(condition.text)
-                self._add(condition, bits, iterated, marker)
+                self.plan.add(condition, self.type_of, bits, iterated, marker)
             except InexpressibleError:
                 own = tuple((name, bits[name]) for name in about if name in bits)
                 self.plan.deferred.append(Deferred(condition, own, marker, inner_aggregates))
@@ -360,24 +383,9 @@ class _Builder:
             self.plan.inner_aggregates[number].formula.variable for number in inner_aggregates
         )
 
-    def _add(
-        self, condition: f.Atomic, bits: Mapping[str, int], iterated: frozenset[str], marker: int
-    ) -> None:
-        match condition:
-            case Relation():
-                self.plan.add_relation(condition, dict(bits), iterated, marker)
-            case Trend(path=path, variable=name):
-                self.plan.add_trend(condition, self.type_of(path), bits[name], marker)
-            case SameKey(keys=keys):
-                kinds = [self.type_of(path) for _, path in keys]
-                self.plan.add_same_key(condition, kinds, dict(bits), marker)
-            case Each():
-                raise AssertionError(condition)
-
     def _is_own(self, name: str, formula: f.Formula) -> bool:
         """Return whether a variable is bound only in this one occurrence of a formula."""
-        everywhere = f.bindings_of(self.whole, name)
-        alone = everywhere == f.bindings_of(formula, name)
+        alone = f.bindings_of(self.whole, name) == f.bindings_of(formula, name)
         return alone and not self.rounds and not self.projections
 
     def _bit(self, name: str) -> int:
@@ -390,7 +398,3 @@ class _Builder:
 
     def _test(self, predicate: Predicate) -> int:
         return self.predicates.setdefault(predicate, len(self.predicates))
-
-
-def _names(conditions: Sequence[f.Atomic]) -> frozenset[str]:
-    return frozenset(name for each in conditions for name in f.condition_variables(each))

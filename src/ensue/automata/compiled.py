@@ -10,6 +10,8 @@ from ensue.analysis.expressions import Expression
 from ensue.analysis.types import Type
 from ensue.automata import machine as m
 from ensue.automata.registers import RegisterPlan
+from ensue.automata.relations import EventClock
+from ensue.automata.thresholds import Threshold
 
 
 class TypeTest(NamedTuple):
@@ -59,7 +61,11 @@ class Compiled:
 
     def all_expressions(self) -> Iterator[Expression]:
         """Yield all expressions that are compared between events."""
-        yield from (column.expression for column in self.plan.columns)
+        for column in self.plan.columns:
+            if isinstance(column.expression, Threshold):
+                yield from column.expression.read()
+            elif not isinstance(column.expression, EventClock):
+                yield column.expression
         for deferred in (*self.plan.deferred, *self.plan.correlated):
             yield from deferred.expressions()
         for each in self.absent:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import (
@@ -19,6 +19,7 @@ from ensue.analysis.expressions import (
 from ensue.analysis.types import Type
 
 Sign = Literal["=", "!=", "<", "<=", ">", ">="]
+SIGNS: frozenset[str] = frozenset(get_args(Sign))
 
 
 def attribute_of(path: tuple[str, ...], kind: Type) -> Attribute | EventType:
@@ -62,10 +63,41 @@ def on_one_event(
 INTEGER_TYPES = frozenset({Type.INT, Type.TIMESTAMP, Type.DATE, Type.DURATION, Type.BOOLEAN})
 
 
-def separated(
-    predicate: Operation, variables: tuple[str, ...]
-) -> tuple[Expression, Sign, Expression] | None:
+def conjuncts(predicate: Expression) -> Iterator[Operation]:
+    """Yield comparisons that together mean the same as a condition.
+
+    BETWEEN is two of them, and so is abs(f) < c. What is none is yielded as it is.
+    """
+    match predicate:
+        case Operation(name="and", arguments=arguments):
+            for each in arguments:
+                yield from conjuncts(each)
+        case Operation(name="<" | "<=", arguments=(Operation(name="abs") as size, limit)):
+            (distance,) = size.arguments
+            kind = limit.type if limit.type in INTEGER_TYPES else Type.DOUBLE
+            below = _negated(limit) or Operation("negative", (limit,), kind)
+            over: Sign = ">" if predicate.name == "<" else ">="
+            yield Operation(predicate.name, (distance, limit), Type.BOOLEAN)
+            yield Operation(over, (distance, below), Type.BOOLEAN)
+        case Operation(name=">" | ">=" as name, arguments=(limit, Operation(name="abs") as size)):
+            mirrored = "<" if name == ">" else "<="
+            yield from conjuncts(Operation(mirrored, (size, limit), Type.BOOLEAN))
+        case Operation():
+            yield predicate
+
+
+def _negated(limit: Expression) -> Constant | None:
+    """Return the negative of a number that is written out."""
+    match limit:
+        case Constant(value=int() | float() as value) if value != -(2**63):
+            return Constant(-value, limit.type)
+    return None
+
+
+def separated(predicate: Operation) -> tuple[Expression, Sign, Expression] | None:
     """Write a condition as f(x) op g(y), moving integer terms to the other side if needed."""
+    if predicate.name not in SIGNS or len(variables_of(predicate)) != 2:
+        return None
     left, right = predicate.arguments
     sign: Sign = predicate.name  # type: ignore[assignment]
     if len(variables_of(left)) == 1 and len(variables_of(right)) == 1:
@@ -73,7 +105,7 @@ def separated(
     terms = _terms(left, 1) + _terms(right, -1)
     if any(len(variables_of(term)) > 1 or term.type not in INTEGER_TYPES for term, _ in terms):
         return None
-    x = variables[0]
+    x = min(variables_of(predicate))
     mine = [(term, factor) for term, factor in terms if variables_of(term) == {x}]
     rest = [(term, -factor) for term, factor in terms if variables_of(term) != {x}]
     return _sum(mine), sign, _sum(rest)
@@ -85,6 +117,11 @@ def _terms(expression: Expression, factor: int) -> list[tuple[Expression, int]]:
         other = factor if expression.name == "+" else -factor
         return _terms(left, factor) + _terms(right, other)
     return [(expression, factor)]
+
+
+def terms_of(total: Expression) -> list[Expression]:
+    """Return what is added and subtracted in a sum."""
+    return [term for term, _ in _terms(total, 1)]
 
 
 def _sum(terms: list[tuple[Expression, int]]) -> Expression:

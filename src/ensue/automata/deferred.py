@@ -91,3 +91,5 @@ class Interval(NamedTuple):
     """The number of ψ among those of the query."""
     outer: tuple[tuple[str, int], ...] = ()
     """The variables of φ that conditions of ψ name, and the bits of their events."""
+    after: bool = False
+    """Whether ψ must be absent after φ, until a deadline, and not in its interval."""

@@ -1,4 +1,4 @@
-"""Drawings of automata for Graphviz and Mermaid, edges labelled by predicates.
+"""Drawings of automata as SVG, for Graphviz and for Mermaid, edges labelled by predicates.
 
 An edge names the predicates that its transition depends on (see explore.py) and the conditions on
 registers; loops that wait for an event are not drawn.
@@ -6,13 +6,16 @@ registers; loops that wait for an event are not drawn.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from ensue.automata.compiled import Compiled, TypeTest
 from ensue.automata.determine import START, Determined
+from ensue.automata.draw_svg import draw_svg
 from ensue.automata.explore import Values, explore, look_ahead
 from ensue.automata.words import predicate_text
+from ensue.drawing.svg import Picture
 
 MOST_STATES = 60
 """Of larger automata, so many states are drawn, with a note."""
@@ -47,7 +50,7 @@ class Drawing:
         more = "" if self.complete else " or more"
         return (
             f"Automaton({self.states} states{more}, {len(self.edges)} edges; "
-            "to_dot() and to_mermaid() draw it)"
+            "to_svg(), to_dot() and to_mermaid() draw it)"
         )
 
     def to_dot(self) -> str:
@@ -60,6 +63,18 @@ class Drawing:
             label = "\\n".join(text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
             lines.append(f'  {source} -> {target} [label="{label}"];')
         return "\n".join([*lines, "}"])
+
+    def to_svg(self, alive: Iterable[int] = ()) -> Picture:
+        """Draw the automaton; the states that are `alive`, by their numbers, are lit up.
+
+        The start has the number 0.
+        """
+        lit = {"start" if state == START else f"q{state}" for state in alive}
+        states = [f"q{state}" for state in self._drawn_states()]
+        return draw_svg(states, self._drawn(), lit, self.complete)
+
+    def _repr_svg_(self) -> str:
+        return str(self.to_svg())
 
     def to_mermaid(self) -> str:
         """Write the automaton for Mermaid."""
@@ -106,6 +121,8 @@ def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
         if edge.target < state and edge.source not in dead
     ]
     edges = [edge for edge in edges if edge.final or edge.target >= 0]
+    # In which order predicates are asked depends on the hashes of names.
+    edges.sort(key=lambda edge: (edge.source, edge.final, edge.target, edge.label, edge.conditions))
     return Drawing(state, tuple(edges), complete=state == determined.size)
 
 
@@ -142,7 +159,7 @@ class _Explorer:
 
     def _names(self, label: int) -> str:
         bound = [name for bit, name in enumerate(self.compiled.variables) if label >> bit & 1]
-        return ", ".join(bound)
+        return ", ".join(sorted(bound))
 
 
 def _merged(every: list[Values]) -> list[Values]:

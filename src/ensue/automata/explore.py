@@ -78,6 +78,8 @@ class Lookahead:
     """The states from which no match can be reached."""
     steps: frozenset[tuple[int, int]]
     """The label of every step, and the bits of all labels that may come after it."""
+    steps_from: tuple[frozenset[tuple[int, bool, int]], ...] = ()
+    """By state, the label of each of its steps, whether it completes matches, and its target."""
 
 
 def look_ahead(compiled: Compiled, determined: Determined) -> Lookahead | None:
@@ -112,4 +114,4 @@ def look_ahead(compiled: Compiled, determined: Determined) -> Lookahead | None:
     labelled = (
         (label, bits[target] if target >= 0 else 0) for some in after for label, _, target in some
     )
-    return Lookahead(bits, frozenset(dead), frozenset(labelled))
+    return Lookahead(bits, frozenset(dead), frozenset(labelled), tuple(map(frozenset, after)))

@@ -16,21 +16,38 @@ deferred.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from ensue.analysis.conditions import Relation, SameKey, Trend
+from ensue.analysis.bound import Window
+from ensue.analysis.conditions import Each, Relation, SameKey, Trend
 from ensue.analysis.expressions import (
     Attribute,
+    Constant,
     EventType,
     Expression,
     Operation,
-    variables_of,
     without_variables,
 )
 from ensue.analysis.types import Type
-from ensue.automata.condition_forms import INTEGER_TYPES, Sign, attribute_of, not_null, separated
+from ensue.automata.condition_forms import (
+    Sign,
+    attribute_of,
+    conjuncts,
+    not_null,
+)
 from ensue.automata.deferred import Deferred, InnerAggregate, Interval
+from ensue.automata.relations import (
+    Column,
+    Domain,
+    EventClock,
+    Sides,
+    as_numbers,
+    common_domain,
+    sides_of,
+)
+from ensue.automata.thresholds import Threshold
 
 Act = Literal["keep", "clear", "put", "least", "most", "same"]
 
@@ -65,21 +82,28 @@ NULL = EMPTY + 1
 """The value NULL, and the content of a register that satisfies no condition any more."""
 
 
+OLDER_FORMS = "\0older forms"
+"""Stands among late conditions: those that registers have not always decided are deferred."""
+
+
 class InexpressibleError(Exception):
     """Raised for a condition that registers of single values cannot decide."""
 
 
-Domain = Literal["int", "double", "string", "truth"]
+class Clip(NamedTuple):
+    """A window that begins with the run: at events with a bit, runs that began earlier end."""
+
+    bit: int
+    length: int
+    text: str
 
 
-class Column(NamedTuple):
-    """A value of every event, encoded as an integer in the order of its domain.
+class WindowRegister(NamedTuple):
+    """A register that holds the clock where a window began; too late is less than a column."""
 
-    In the domain `truth`, it is 1 if a predicate is true, else 0.
-    """
-
-    expression: Expression
-    domain: Domain
+    register: int
+    column: int
+    kind: Literal["time", "number"]
 
 
 class Guard(NamedTuple):
@@ -114,6 +138,9 @@ class Instance:
     marker: int
     text: str = ""
     """The condition as it was written."""
+    integers_only: bool = False
+    """Whether doubles in the place of integers would make other contents of it: terms were moved
+    from side to side, or a threshold was worked out for whole numbers."""
 
     @property
     def registers(self) -> frozenset[int]:
@@ -134,6 +161,9 @@ class RegisterPlan:
     """AGGREGATEs inside the pattern, inner ones before outer ones."""
     shown: list[int] = field(default_factory=list)
     """The numbers of those whose events are part of the match."""
+    windows: list[WindowRegister] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    """Windows that need no register, because the match graph knows where runs began."""
     registers: int = 0
     assume_numbers: bool = False
     """Assume that attributes of unknown type are numbers: to explain a query without events."""
@@ -148,10 +178,12 @@ class RegisterPlan:
 
     def column(self, expression: Expression, domain: Domain) -> int:
         """Return the number of a column, adding it if it is new."""
-        wanted = Column(without_variables(expression), domain)
-        if wanted not in self.columns:
-            self.columns.append(wanted)
-        return self.columns.index(wanted)
+        return self._numbered(Column(without_variables(expression), domain))
+
+    def _numbered(self, column: Column) -> int:
+        if column not in self.columns:
+            self.columns.append(column)
+        return self.columns.index(column)
 
     def new_register(self) -> int:
         self.registers += 1
@@ -183,8 +215,8 @@ class RegisterPlan:
                     acts[register] = ("clear", 0)
             for watch in instance.watches:
                 if label & watch.bit:
-                    act = "put" if label & instance.marker else watch.act
-                    acts[watch.register] = (act, watch.column)
+                    puts = label & instance.marker and watch.act != "clear"
+                    acts[watch.register] = ("put" if puts else watch.act, watch.column)
         if future is not None:
             for register in range(self.registers):
                 if not self._readers(register) & future:
@@ -211,35 +243,95 @@ class RegisterPlan:
 
     # conditions
 
+    def add(
+        self,
+        condition: Relation | Trend | SameKey | Each,
+        type_of: Callable[[tuple[str, ...]], Type],
+        bits: dict[str, int],
+        iterated: frozenset[str],
+        marker: int,
+    ) -> None:
+        """Add a condition between events."""
+        match condition:
+            case Relation():
+                self.add_relation(condition, bits, iterated, marker)
+            case Trend(path=path, variable=name):
+                self.add_trend(condition, type_of(path), bits[name], marker)
+            case SameKey(keys=keys):
+                self.add_same_key(condition, [type_of(path) for _, path in keys], bits, marker)
+            case Each():
+                raise AssertionError(condition)
+
+    def add_window(self, window: Window, text: str, begin: int, end: int) -> None:
+        """Add time(last) - time(first) <= w, where bits mark the first event and the last.
+
+        The register holds the clock at the first event, and nothing outside its scope. An event
+        that is both first and last always fits, so it is compared with nothing.
+        """
+        kind: Literal["time", "number"] = "number" if window.kind == "events" else "time"
+        register = self.new_register()
+        first = self._numbered(Column(EventClock(kind), "clock"))
+        last = self._numbered(Column(EventClock(kind, window.size), "clock"))
+        watches = (
+            Watch(begin, first, (), register, "put", None),
+            Watch(end, last, ((register, "<="),), register, "clear", None),
+        )
+        self.instances.append(Instance(watches, (), begin, text))
+        self.windows.append(WindowRegister(register, last, kind))
+
     def add_relation(
         self, condition: Relation, bits: dict[str, int], iterated: frozenset[str], marker: int
     ) -> None:
-        """Add f(x) op g(y)."""
-        predicate = condition.predicate
-        if not isinstance(predicate, Operation) or predicate.name not in _MIRRORED:
-            raise InexpressibleError(condition.text)
-        if len(condition.variables) != 2:
-            raise InexpressibleError(condition.text)
-        sides = separated(predicate, condition.variables)
-        if sides is None:
-            raise InexpressibleError(condition.text)
-        left, sign, right = sides
-        (x,), (y,) = variables_of(left), variables_of(right)
-        if sign == "!=" and iterated & {x, y}:
-            raise InexpressibleError(condition.text)
-        domain = self._domain([left, right], ordered=sign not in ("=", "!="))
-        if domain is None:
-            raise InexpressibleError(condition.text)
-        of_x, of_y = self.new_register(), self.new_register()
-        put_x, put_y = _PUTS[sign]
-        f, g = self.column(left, domain), self.column(right, domain)
+        """Add a condition between two events: all parts that are joined by AND, or none."""
+        text, predicate = condition.text, condition.predicate
+        if self.assume_numbers:
+            predicate = as_numbers(predicate)
+        parts = list(conjuncts(predicate))
+        found = [sides_of(part, self._domain) for part in parts]
+        older = parts == [predicate] and len(found[0]) == 1 and not _is_recent(found[0][0])
+        every = [each for sides in found for each in sides]
+        if (
+            len(condition.variables) != 2
+            or not all(found)
+            or (any(each.sign == "!=" for each in every) and iterated & set(condition.variables))
+            or (OLDER_FORMS in self.late and not older)
+        ):
+            raise InexpressibleError(text)
+        shared: dict[tuple[str, Column], int] = {}
+        for each in every:
+            self._add_sides(each, bits, iterated, marker, text, shared)
+
+    def _add_sides(
+        self,
+        sides: Sides,
+        bits: dict[str, int],
+        iterated: frozenset[str],
+        marker: int,
+        text: str,
+        shared: dict[tuple[str, Column], int],
+    ) -> None:
+        """Add f(x) op g(y); `shared` has the registers of one event that other parts have."""
+
+        def register_of(name: str, column: Column) -> int:
+            if name in iterated:
+                return self.new_register()
+            if (name, column) not in shared:
+                shared[name, column] = self.new_register()
+            return shared[name, column]
+
+        of_x, of_y = register_of(sides.x, sides.left), register_of(sides.y, sides.right)
+        # A single event is put where nothing was.
+        most_x, most_y = _PUTS[sides.sign]
+        put_x: Act = most_x if sides.x in iterated else "put"
+        put_y: Act = most_y if sides.y in iterated else "put"
+        f, g = self._numbered(sides.left), self._numbered(sides.right)
+        x, y = bits[sides.x], bits[sides.y]
         watches = (
-            Watch(bits[x], f, ((of_y, sign),), of_x, put_x, None),
-            Watch(bits[y], g, ((of_x, _MIRRORED[sign]),), of_y, put_y, None),
+            Watch(x, f, ((of_y, sides.sign),), of_x, put_x, None),
+            Watch(y, g, ((of_x, _MIRRORED[sides.sign]),), of_y, put_y, None),
         )
-        itself = self.column(Operation(sign, (left, right), Type.BOOLEAN), "truth")
-        together = ((bits[x] | bits[y], itself),)
-        self.instances.append(Instance(watches, together, marker, condition.text))
+        together = ((x | y, self.column(sides.itself, "truth")),)
+        self.instances.append(Instance(watches, together, marker, text, sides.integers_only))
 
     def add_trend(self, condition: Trend, kind: Type, bit: int, marker: int) -> None:
         """Add same, increasing, …"""
@@ -289,16 +381,17 @@ class RegisterPlan:
         """Return the domain in which all these expressions can be compared, or None."""
         if self.defers:
             return None
-        types = {each.type for each in expressions}
-        if self.assume_numbers and Type.UNKNOWN in types:
-            types = types - {Type.UNKNOWN} | {Type.DOUBLE}
-        if types <= INTEGER_TYPES:
-            return "int"
-        if types <= {Type.INT, Type.DOUBLE}:
-            return "double"
-        if types == {Type.STRING} and not ordered:
-            return "string"
-        return None
+        if self.assume_numbers:
+            expressions = [
+                Constant(0, Type.DOUBLE) if each.type is Type.UNKNOWN else each
+                for each in expressions
+            ]
+        return common_domain(expressions, ordered=ordered)
 
     def _known(self, attribute: Attribute | EventType) -> int:
         return self.column(not_null(attribute), "truth")
+
+
+def _is_recent(sides: Sides) -> bool:
+    """Tell whether a comparison is one that registers have not always decided."""
+    return isinstance(sides.left.expression, Threshold) or sides.left.domain == "decimal"
