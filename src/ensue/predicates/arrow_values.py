@@ -21,6 +21,8 @@ def python_value(value: Value, kind: Type) -> Any:
     >>> python_value(86_400_000_000_000, Type.DATE)
     datetime.date(1970, 1, 2)
     """
+    if isinstance(value, tuple):
+        return list(value)
     if value is None or not (kind.is_time or kind is Type.DURATION):
         return value
     assert isinstance(value, int | float)

@@ -7,13 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ensue.automata.registers import NULL, Column
+from ensue.analysis.expressions import Attribute, Expression
+from ensue.automata.condition_forms import terms_of
+from ensue.automata.registers import NULL
+from ensue.automata.relations import Column, EventClock
+from ensue.automata.thresholds import Threshold
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sortable import to_sortable
-from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError
+from ensue.predicates.thresholds import check_tried, thresholds
+from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, path_column
 
 _LARGEST_EXACT_INTEGER = 2**53
+_LARGEST_SUM = 2**62
+"""Of one side of a comparison; those of both sides together do not overflow."""
+
+_UNUSED_STRINGS = 1 << 16
+"""So many strings may be kept without need before those in registers are looked for."""
 
 
 @dataclass(slots=True)
@@ -28,29 +39,76 @@ class Encoder:
     """The numbers of the columns that a step reads."""
     _strings: dict[str | None, int] = field(default_factory=lambda: {None: NULL})
     _next: int = 1
+    _scale: int | None = None
+    """How many digits of decimals are fractions: as many as the first events have."""
+    _kept: int = 0
+    """How many strings were left when the others were dropped."""
 
     def encode(self, batch: Batch) -> np.ndarray:
-        """Return one row an event, one integer a column; columns that no step reads are 0."""
+        """Return one row an event, one integer a column; columns that no step reads are 0.
+
+        Those of clocks are left to `fill_clocks`, since numbers of events are counted once.
+        """
         values = np.zeros((batch.length, len(self.columns)), np.int64)
         for number, column in enumerate(self.columns):
-            if number in self.wanted:
-                values[:, number] = self._encoded(batch, column)
+            if number in self.wanted and not isinstance(column.expression, EventClock):
+                values[:, number] = self._encoded(batch, column, column.expression)
         return values
 
-    def _encoded(self, batch: Batch, column: Column) -> np.ndarray:
+    def fill_clocks(
+        self, values: np.ndarray, times: np.ndarray, numbers: np.ndarray | None
+    ) -> None:
+        """Write the columns of clocks: the times of events, and their numbers if counted."""
+        for at, column in enumerate(self.columns):
+            if at in self.wanted and isinstance(column.expression, EventClock):
+                clock = times if column.expression.kind == "time" else numbers
+                assert clock is not None
+                values[:, at] = clock - column.expression.less
+
+    def _encoded(
+        self, batch: Batch, column: Column, expression: Expression | Threshold
+    ) -> np.ndarray:
+        if isinstance(expression, Threshold):
+            return thresholds(batch, expression)
         if column.domain == "truth":
-            return batch.holds(column.expression).astype(np.int64)
-        vector = batch.compute(column.expression)
+            return batch.holds(expression).astype(np.int64)
+        if column.domain == "decimal":
+            assert isinstance(expression, Attribute)
+            return self._decimals(batch, expression)
+        if column.domain == "sum":
+            _check_sum(batch, expression)
+        vector = batch.compute(expression)
         if isinstance(vector, Strings):
             if column.domain != "string":
                 raise UnsupportedError("strings among numbers")
             return vector.take(self._numbered(vector))
         if isinstance(vector, Lists):
             raise UnsupportedError("lists among numbers")
-        numbers = _sortable(vector) if column.domain == "double" else _whole(vector)
+        doubles = column.domain in ("double", "tried double")
+        numbers = _sortable(vector) if doubles else _whole(vector)
         if vector.valid is not None:
             numbers = np.where(vector.valid, numbers, NULL)
+        if column.domain in ("tried int", "tried double"):
+            check_tried(numbers, whole=not doubles)
         return numbers
+
+    def _decimals(self, batch: Batch, attribute: Attribute) -> np.ndarray:
+        """Return decimals as whole numbers of their smallest unit, the same in all columns."""
+        column = path_column(batch.table, attribute.path)
+        if column is None or pa.types.is_null(column.type):
+            return np.full(batch.length, NULL, np.int64)
+        if self._scale is None:
+            self._scale = max(
+                (
+                    kind.scale
+                    for each in self.columns
+                    if each.domain == "decimal" and isinstance(each.expression, Attribute)
+                    for kind in (_type_of(batch, each.expression),)
+                    if pa.types.is_decimal(kind)
+                ),
+                default=0,
+            )
+        return scaled(column, self._scale)
 
     def _numbered(self, strings: Strings) -> np.ndarray:
         return np.array([self._number(text) for text in strings.distinct.to_pylist()], np.int64)
@@ -63,25 +121,70 @@ class Encoder:
         return number
 
     @property
-    def size(self) -> int:
-        """The number of strings that have a code."""
-        return len(self._strings)
+    def wants_thinning(self) -> bool:
+        """Whether it is time to tell which strings registers hold."""
+        return len(self._strings) > 2 * self._kept + _UNUSED_STRINGS
 
     def keep(self, numbers: np.ndarray) -> None:
         """Drop all strings but those with these numbers: no register holds the others."""
         kept = set(numbers.tolist()) | {NULL}
         self._strings = {text: n for text, n in self._strings.items() if n in kept}
+        self._kept = len(self._strings)
 
     def save(self) -> dict[str, Any]:
         """Return the state: the strings that have a number."""
         texts = [text for text in self._strings if text is not None]
         numbers = [self._strings[text] for text in texts]
-        return {"strings": texts, "numbers": np.array(numbers, np.int64), "next": self._next}
+        return {
+            "strings": texts,
+            "numbers": np.array(numbers, np.int64),
+            "next": self._next,
+            "scale": self._scale,
+        }
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Restore a saved state."""
         texts = zip(saved["strings"], saved["numbers"].tolist(), strict=True)
         self._strings, self._next = {None: NULL, **dict(texts)}, saved["next"]
+        self._scale = saved.get("scale")
+
+
+def _type_of(batch: Batch, attribute: Attribute) -> pa.DataType:
+    column = path_column(batch.table, attribute.path)
+    return pa.null() if column is None else column.type
+
+
+def scaled(column: pa.ChunkedArray, scale: int) -> np.ndarray:
+    """Return numbers times a power of ten, which must be whole and fit into 64 bits.
+
+    >>> from decimal import Decimal
+    >>> scaled(pa.chunked_array([[Decimal("1.5"), Decimal("-20.0")]]), 2)
+    array([  150, -2000])
+    """
+    if not pa.types.is_decimal(column.type) and not pa.types.is_integer(column.type):
+        raise UnsupportedError("other numbers among decimals")
+    try:
+        whole = column.cast(pa.decimal128(38, scale)).combine_chunks()
+    except pa.ArrowInvalid:
+        raise UnsupportedError("decimals with more digits than the first ones had") from None
+    words = np.frombuffer(whole.buffers()[1], np.int64)[2 * whole.offset :].reshape(-1, 2)
+    low, high = words[: len(whole), 0], words[: len(whole), 1]
+    valid = whole.is_valid().to_numpy(zero_copy_only=False)
+    if ((high != low >> 63) | (low <= NULL))[valid].any():
+        raise UnsupportedError("decimals of more than 64 bits")
+    return np.where(valid, low, NULL)
+
+
+def _check_sum(batch: Batch, total: Expression) -> None:
+    """Make sure that no sum of these terms, in whatever order, comes near the largest integer."""
+    most = 0
+    for term in terms_of(total):
+        vector = batch.compute(term)
+        if isinstance(vector, Numbers) and vector.values.dtype == np.int64:
+            known = vector.values if vector.valid is None else vector.values[vector.valid]
+            most += max(int(known.max(initial=0)), -int(known.min(initial=0)))
+    if most > _LARGEST_SUM:
+        raise UnsupportedError("sums of integers that may overflow")
 
 
 def _whole(vector: Numbers) -> np.ndarray:

@@ -23,14 +23,18 @@ from ensue.analysis.expressions import (
     Operation,
     Value,
 )
-from ensue.analysis.types import Type
+from ensue.analysis.types import NANOSECONDS, Type
 from ensue.logic.evaluate import Tally, evaluate, like_regex
-from ensue.predicates.functions import FUNCTIONS
+from ensue.logic.user_calls import arrow_type as user_type
+from ensue.logic.user_calls import call_on_arrays, to_array
+from ensue.predicates import string_functions
+from ensue.predicates.functions import FUNCTIONS, extreme
 from ensue.predicates.three_valued import (
     ARROW_NAMES,
     COMPARISONS,
     MIRRORED,
     both_valid,
+    chosen_places,
     expand,
     found_among,
     logical,
@@ -58,6 +62,8 @@ class Batch:
     given_types: Strings | pa.ChunkedArray
     tally: Tally = field(default_factory=Tally)
     length: int = field(init=False)
+    known_texts: dict[tuple[str, ...] | None, list[str | None]] = field(default_factory=dict)
+    """Columns (None: the types) of a few events that were read as Python strings."""
     _vectors: dict[tuple[str, ...], Vector] = field(default_factory=dict)
     _truths: dict[Expression, np.ndarray] = field(default_factory=dict)
 
@@ -75,17 +81,26 @@ class Batch:
 
     def type_names(self) -> list[str | None]:
         """Return the type of each event as Python strings: cheap for few events only."""
-        if isinstance(self.given_types, Strings):
-            return _texts(self.given_types)
-        return plain_values(self.given_types)
+        given = self.given_types
+        names = given.texts() if isinstance(given, Strings) else plain_values(given)
+        self.known_texts[None] = names
+        return names
 
     def texts(self, path: tuple[str, ...]) -> list[str | None]:
         """Return a column as Python strings: cheap for few events only."""
         known = self._vectors.get(path)
         if isinstance(known, Strings):
-            return _texts(known)
-        column = path_column(self.table, path)
-        return [None] * self.length if column is None else plain_values(column)
+            texts = known.texts()
+        else:
+            column = path_column(self.table, path)
+            texts = [None] * self.length if column is None else plain_values(column)
+        self.known_texts[path] = texts
+        return texts
+
+    def known_strings(self, path: tuple[str, ...] | None) -> Strings | None:
+        """Return a column (None: the types) as strings, where it was read as such."""
+        known = self.given_types if path is None else self._vectors.get(path)
+        return known if isinstance(known, Strings) else None
 
     def vector(self, path: tuple[str, ...]) -> Vector:
         """Return an attribute of all events; one that no event has is NULL."""
@@ -119,7 +134,24 @@ class Batch:
         values = found.values.astype(bool, copy=False)
         return values if found.valid is None else values & found.valid
 
+    def values(self, expression: Expression) -> Vector | list[Value]:
+        """Compute an expression of any type; what has no vectorised form as a list."""
+        if isinstance(expression, Constant) and isinstance(expression.value, str):
+            return self._strings(expression)
+        try:
+            return self.compute(expression)
+        except UnsupportedError:
+            return self._one_by_one(expression)
+
     def _event_by_event(self, predicate: Expression) -> Numbers:
+        """Evaluate a predicate on each event on its own."""
+        results = self._one_by_one(predicate)
+        return Numbers(
+            np.array([result is True for result in results], bool),
+            np.array([result is not None for result in results], bool),
+        )
+
+    def _one_by_one(self, expression: Expression) -> list[Value]:
         """Evaluate each event on its own with logic/evaluate.py."""
         columns: dict[tuple[str, ...], list[Any]] = {}
 
@@ -135,16 +167,12 @@ class Batch:
 
             return value
 
-        results = [evaluate(predicate, lookup(row), self.tally) for row in range(self.length)]
-        return Numbers(
-            np.array([result is True for result in results], bool),
-            np.array([result is not None for result in results], bool),
-        )
+        return [evaluate(expression, lookup(row), self.tally) for row in range(self.length)]
 
     def _plain(self, path: tuple[str, ...]) -> list[Any]:
         known = self._vectors.get(path)
         if isinstance(known, Strings):
-            return _texts(known)
+            return known.texts()
         column = path_column(self.table, path)
         return [None] * self.length if column is None else python_values(column)
 
@@ -168,10 +196,23 @@ class Batch:
             case Operation(name="not", arguments=(argument,)):
                 operand = self._numbers(argument)
                 return Numbers(~operand.values.astype(bool, copy=False), operand.valid)
+            case Operation(function=function, arguments=arguments) if function is not None:
+                columns = [
+                    self._array(each, kind)
+                    for each, kind in zip(arguments, function.args, strict=True)
+                ]
+                found = call_on_arrays(function, columns, self.length)
+                return vector_of(pa.chunked_array([found]))
             case Operation(name="is_null", arguments=(argument,)):
                 return self._is_null(self.compute(argument))
-            case Operation(name="coalesce", arguments=arguments, type=kind):
-                return self._coalesce(arguments, kind)
+            case Operation(
+                name="coalesce" | "greatest" | "least" | "case" as name,
+                arguments=arguments,
+                type=kind,
+            ):
+                return self._chosen(name, arguments, kind)
+            case Operation(name="concat", arguments=arguments):
+                return self._concat(arguments)
             case Operation(name=name, arguments=arguments) if name in COMPARISONS:
                 return self._compared(name, *arguments)
             case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):
@@ -180,6 +221,24 @@ class Batch:
                 return self._has(self.compute(operand), element)
             case Operation(name=name, arguments=arguments, type=kind):
                 return self._applied(name, arguments, kind)
+
+    def _array(self, expression: Expression, kind: Type) -> pa.Array:
+        """Return an expression as functions of the user get it."""
+        if isinstance(expression, Constant):
+            return to_array([expression.value] * self.length, kind)
+        found = self.values(expression)
+        if isinstance(found, list):
+            return to_array(found, kind)
+        if isinstance(found, Strings):
+            return found.distinct.take(pa.array(found.codes))
+        assert isinstance(found, Numbers)
+        values = found.values // NANOSECONDS["DAY"] if kind is Type.DATE else found.values
+        if kind is Type.DOUBLE:
+            values = values.astype(np.float64)
+        array = pa.array(values, mask=None if found.valid is None else ~found.valid)
+        if kind is Type.DATE:
+            array = array.cast(pa.int32())
+        return array.cast(user_type(kind))
 
     def _numbers(self, expression: Expression) -> Numbers:
         found = self.compute(expression)
@@ -219,16 +278,48 @@ class Batch:
             return Numbers(operand.codes == len(operand.distinct) - 1)
         return Numbers(~(operand.valid if isinstance(operand, Lists) else operand.is_valid()))
 
-    def _coalesce(self, arguments: tuple[Expression, ...], kind: Type) -> Numbers:
-        values: np.ndarray | None = None
-        valid = np.zeros(self.length, bool)
-        for argument in arguments:
-            operand = self._numbers(argument)
-            given = operand.values.astype(np.float64) if kind is Type.DOUBLE else operand.values
-            values = given if values is None else np.where(valid, values, given)
-            valid = valid | operand.is_valid()
-        assert values is not None
+    def _chosen(self, name: str, arguments: tuple[Expression, ...], kind: Type) -> Vector:
+        """Compute coalesce, greatest, least or CASE, which choose one of several values."""
+        tests: list[Numbers] = []
+        if name == "case":
+            tests = [self._numbers(each) for each in arguments[:-1:2]]
+            arguments = (*arguments[1::2], arguments[-1])
+        if kind is Type.STRING:
+            columns = [self._strings(each) for each in arguments]
+            if name in ("greatest", "least"):
+                return string_functions.extreme(name, columns)
+            known = [each.codes != len(each.distinct) - 1 for each in columns]
+            return string_functions.chosen(chosen_places(tests, known), columns)
+        operands = [self._numbers(each) for each in arguments]
+        if kind is Type.DOUBLE:
+            operands = [Numbers(each.values.astype(np.float64), each.valid) for each in operands]
+        if name in ("greatest", "least"):
+            return extreme(name, operands)
+        choices = chosen_places(tests, [each.is_valid() for each in operands])
+        values = np.select(choices, [each.values for each in operands], operands[0].values)
+        valid = np.select(choices, [each.is_valid() for each in operands], False)
         return Numbers(values, valid)
+
+    def _strings(self, expression: Expression) -> Strings:
+        if isinstance(expression, Constant) and isinstance(expression.value, str):
+            return string_functions.repeated(expression.value, self.length)
+        found = self.compute(expression)
+        if isinstance(found, Numbers) and not found.is_valid().any():
+            return string_functions.repeated(None, self.length)
+        if not isinstance(found, Strings):
+            raise UnsupportedError("something else among strings")
+        return found
+
+    def _concat(self, arguments: tuple[Expression, ...]) -> Vector:
+        given = [
+            each.value
+            if isinstance(each, Constant) and isinstance(each.value, str)
+            else self._strings(each)
+            for each in arguments
+        ]
+        if all(isinstance(each, str) for each in given):
+            given[0] = string_functions.repeated(str(given[0]), self.length)
+        return string_functions.concatenated(given)
 
     # comparisons
 
@@ -276,8 +367,8 @@ class Batch:
     # arithmetic and functions
 
     def _applied(self, name: str, arguments: tuple[Expression, ...], kind: Type) -> Vector:
-        if name in _STRING_FUNCTIONS:
-            return self._string_function(name, arguments)
+        if name in string_functions.STRING_FUNCTIONS:
+            return self._string_function(name, arguments, kind)
         operands = [self._numbers(each) for each in arguments]
         valid = operands[0].valid
         for operand in operands[1:]:
@@ -294,30 +385,14 @@ class Batch:
         self.tally.nulls += int(np.count_nonzero(lost))
         return Numbers(values, both_valid(valid, has_value))
 
-    def _string_function(self, name: str, arguments: tuple[Expression, ...]) -> Vector:
-        operand = self.compute(arguments[0])
+    def _string_function(self, name: str, arguments: tuple[Expression, ...], kind: Type) -> Vector:
+        first, *rest = arguments
+        operand = self._strings(first) if isinstance(first, Constant) else self.compute(first)
         if isinstance(operand, Lists):
             return Numbers(np.bincount(operand.rows, minlength=self.length), operand.valid)
-        if not isinstance(operand, Strings):
+        others = [each.value if isinstance(each, Constant) else self.compute(each) for each in rest]
+        if not isinstance(operand, Strings) or None in others:
             return nulls(self.length)
-        if name in ("lower", "upper"):
-            return Strings(operand.codes, pc.call_function(f"utf8_{name}", [operand.distinct]))
-        if name == "length":
-            return expand(operand, pc.utf8_length(operand.distinct), np.int64)
-        part = arguments[1]
-        if not isinstance(part, Constant):
-            raise UnsupportedError(f"{name} of two columns")
-        if not isinstance(part.value, str):
-            return nulls(self.length)
-        function = {"starts_with": pc.starts_with, "ends_with": pc.ends_with}.get(name)
-        if function is None:
-            return expand(operand, pc.match_substring(operand.distinct, part.value))
-        return expand(operand, function(operand.distinct, part.value))
-
-
-def _texts(strings: Strings) -> list[str | None]:
-    texts = strings.distinct.to_pylist()
-    return [texts[code] for code in strings.codes.tolist()]
-
-
-_STRING_FUNCTIONS = frozenset({"lower", "upper", "length", "starts_with", "ends_with", "contains"})
+        values, lost = string_functions.applied(name, [operand, *others], kind)
+        self.tally.nulls += lost
+        return values

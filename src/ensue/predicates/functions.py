@@ -11,6 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ensue.analysis.special_calls import DATE_UNITS
+from ensue.logic.functions import DATE_DIFFERENCES
+from ensue.logic.numeric import FUNCTIONS as ELEMENTWISE
+from ensue.logic.numeric import elementwise
+from ensue.predicates.vectors import Numbers
+
 _NANOSECONDS_PER_DAY = 86_400_000_000_000
 
 
@@ -105,6 +111,64 @@ def _day_of_week(values: np.ndarray) -> Computed:
     return (values // _NANOSECONDS_PER_DAY + 3) % 7 + 1, None
 
 
+def _sign(values: np.ndarray) -> Computed:
+    return (values > 0).astype(np.int64) - (values < 0), None
+
+
+def _elementwise(name: str) -> Callable[..., Computed]:
+    return lambda *columns: (elementwise(name, *columns), None)
+
+
+def _whole_units(name: str, unit: int) -> Callable[[np.ndarray, np.ndarray], Computed]:
+    """Count whole units from one instant to another."""
+    exact = DATE_DIFFERENCES[name]
+
+    def apply(start: np.ndarray, end: np.ndarray) -> Computed:
+        difference, fits = _subtract(end, start)
+        whole = difference // unit + ((difference < 0) & (difference % unit != 0))
+        assert fits is not None
+        has_value = fits.copy()
+        for row in np.flatnonzero(~fits):
+            count = exact(int(start[row]), int(end[row]))
+            if count is not None and -(2**63) <= count < 2**63:
+                whole[row], has_value[row] = count, True
+        return whole, has_value
+
+    return apply
+
+
+def _whole_months(months: int) -> Callable[[np.ndarray, np.ndarray], Computed]:
+    """Count whole calendar months from one instant to another, `months` at a time."""
+
+    def apply(start: np.ndarray, end: np.ndarray) -> Computed:
+        (first, before), (last, after) = _in_month(start), _in_month(end)
+        whole = last - first
+        whole -= (whole > 0) & (after < before)
+        whole += (whole < 0) & (after > before)
+        return np.sign(whole) * (np.abs(whole) // months), None
+
+    return apply
+
+
+def _in_month(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of months, and the nanoseconds since they began."""
+    days = moments // _NANOSECONDS_PER_DAY
+    months = days.astype("datetime64[D]").astype("datetime64[M]")
+    day = days - months.astype("datetime64[D]").astype(np.int64)
+    return months.astype(np.int64), day * _NANOSECONDS_PER_DAY + moments % _NANOSECONDS_PER_DAY
+
+
+def extreme(name: str, columns: list[Numbers]) -> Numbers:
+    """Return the greatest or least value of each row, NULLs left out; of equal ones the first."""
+    values, valid = columns[0].values, columns[0].is_valid()
+    for each in columns[1:]:
+        better = each.values > values if name == "greatest" else each.values < values
+        known = each.is_valid()
+        values = np.where(known & (~valid | better), each.values, values)
+        valid = valid | known
+    return Numbers(values, valid)
+
+
 FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "+": _add,
     "-": _subtract,
@@ -123,5 +187,10 @@ FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "month": _calendar("M", 1, "Y"),
     "year": _calendar("Y", 1970, None),
     "day_of_week": _day_of_week,
+    "sign": _sign,
+    **{name: _elementwise(name) for name in ELEMENTWISE},
+    **{f"date_diff {name}": _whole_units(name, unit) for name, unit in DATE_UNITS.items() if unit},
+    "date_diff month": _whole_months(1),
+    "date_diff year": _whole_months(12),
 }
 """Functions of numbers by name; results without a value are counted for every event."""

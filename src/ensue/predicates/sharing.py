@@ -9,7 +9,7 @@ an OR if one is, also where some are NULL; NOT is moved inward first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,6 +113,20 @@ class Union:
             return Selected(None, shared.numbers)
         return shared.kept
 
+    def skips(
+        self, alphabet: Alphabet, shared: Shared, ignores: Callable[[list[int], int], bool]
+    ) -> bool:
+        """Tell whether a query need not read a batch, since it ignores all symbols in it.
+
+        `ignores` is given symbols, and how many of them there are in the alphabet.
+        """
+        if shared.numbers is None or id(alphabet) not in self._needed:
+            return False
+        numbers, places = self._own[id(alphabet)]
+        of_class = np.left_shift(np.int64(1), numbers) @ shared.truths[places]
+        symbols = [alphabet.number(bits) for bits in np.unique(of_class).tolist()]
+        return ignores(symbols, len(alphabet.bits))
+
     def _truth(self, predicate: Predicate, parts: np.ndarray) -> np.ndarray:
         """Return a mask of the classes in which a predicate is true."""
         truth: np.ndarray
@@ -139,6 +153,13 @@ class Union:
         of_class = np.left_shift(np.int64(1), numbers) @ shared.truths[places]
         bits, which = np.unique(of_class, return_inverse=True)
         return alphabet.symbols(Classes(own.classes, bits.tolist()), first, which)
+
+
+class Sharing(NamedTuple):
+    """What queries on one stream have in common, on a batch of it."""
+
+    union: Union
+    shared: Shared
 
 
 def _parts(predicates: Iterable[Predicate]) -> Iterable[Predicate]:

@@ -6,8 +6,10 @@ Spark SQL has no equal raise UnsupportedError.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
+from ensue.analysis.special_calls import DATE_UNITS
 from ensue.analysis.types import Type
 from ensue.predicates.spark_literals import LEAST_INTEGER, Kind, Sql
 from ensue.predicates.vectors import UnsupportedError
@@ -19,16 +21,36 @@ _LONGEST_REPEATED_TEXT = 400
 MICROSECONDS_PER_DAY = "86400000000L"
 
 
-def coalesced(operands: list[Sql], kind: Type) -> Sql:
-    """Write coalesce of operands that all have one kind, or are numbers."""
-    known = [each for each in operands if each.kind != "null"]
+def choice(name: str, operands: list[Sql], kind: Type) -> Sql:
+    """Write coalesce, greatest or least of operands that all have one kind, or are numbers."""
+    known = [each for each in _of_one_kind(operands, kind) if each.kind != "null"]
     if not known:
         return Sql("NULL", "null")
-    if kind is Type.DOUBLE and {each.kind for each in known} <= {"int", "double"}:
-        known = [_as_double(each) for each in known]
-    if len({each.kind for each in known}) > 1:
+    if len(known) == 1:
+        return known[0]
+    return Sql(f"{name}({', '.join(each.text for each in known)})", known[0].kind)
+
+
+def case(tests: list[str], operands: list[Sql], kind: Type) -> Sql:
+    """Write CASE; the last operand is that of ELSE."""
+    values = _of_one_kind(operands, kind)
+    kinds: list[Kind] = [each.kind for each in values if each.kind != "null"]
+    if not kinds:
+        return Sql("NULL", "null")
+    branches = [
+        f"WHEN {test} THEN {each.text}" for test, each in zip(tests, values[:-1], strict=True)
+    ]
+    return Sql(f"(CASE {' '.join(branches)} ELSE {values[-1].text} END)", kinds[0])
+
+
+def _of_one_kind(operands: list[Sql], kind: Type) -> list[Sql]:
+    """Return operands of one kind: integers beside doubles as doubles."""
+    kinds = {each.kind for each in operands} - {"null"}
+    if kind is Type.DOUBLE and kinds <= {"int", "double"}:
+        return [each if each.kind == "null" else _as_double(each) for each in operands]
+    if len(kinds) > 1:
         raise UnsupportedError("values of several kinds")
-    return Sql(f"coalesce({', '.join(each.text for each in known)})", known[0].kind)
+    return operands
 
 
 def _as_double(operand: Sql) -> Sql:
@@ -104,6 +126,44 @@ def _on_strings(text: str, kind: Kind) -> Callable[..., Sql]:
     return write
 
 
+def _concat(*operands: Sql) -> Sql:
+    return _on_strings(f"concat({', '.join(['{}'] * len(operands))})", "string")(*operands)
+
+
+def _sign(operand: Sql) -> Sql:
+    if operand.kind == "int":
+        return Sql(f"CAST(sign(CAST({operand.text} AS DOUBLE)) AS BIGINT)", "int")
+    return Sql(f"sign({_as_double(operand).text})", "double")
+
+
+def _cut(name: str, count: int) -> Callable[..., Sql]:
+    """Write substring or split_part, whose last `count` arguments are 32-bit integers in Spark."""
+
+    def write(*operands: Sql) -> Sql:
+        texts, numbers = operands[:count], operands[count:]
+        if any(each.kind != "string" for each in texts):
+            raise UnsupportedError("a string function of something else")
+        if not all(_SMALL.fullmatch(each.text) for each in numbers):
+            raise UnsupportedError("a position that is no small constant")
+        listed = ", ".join(each.text.replace("L", "") for each in operands[count:])
+        return Sql(f"{name}({', '.join(each.text for each in texts)}, {listed})", "string")
+
+    return write
+
+
+_SMALL = re.compile(r"\(-[1-9][0-9]{0,8}L\)|[1-9][0-9]{0,8}L")
+"""A constant other than 0 of nine digits at most."""
+
+
+def _difference(unit: int) -> Callable[[Sql, Sql], Sql]:
+    def write(start: Sql, end: Sql) -> Sql:
+        if {start.kind, end.kind} != {"instant"} or unit % 1000:
+            raise UnsupportedError("a difference of something that is no instant")
+        return Sql(f"(({end.text} - {start.text}) DIV {unit // 1000}L)", "int")
+
+    return write
+
+
 def _unsupported(name: str) -> Callable[..., Sql]:
     def write(*_: Sql) -> Sql:
         raise UnsupportedError(name)
@@ -145,6 +205,20 @@ FUNCTIONS: Mapping[str, Callable[..., Sql]] = {
     "starts_with": _on_strings("startswith({}, {})", "boolean"),
     "ends_with": _on_strings("endswith({}, {})", "boolean"),
     "contains": _on_strings("contains({}, {})", "boolean"),
+    "trim": _on_strings("trim({})", "string"),
+    "replace": _on_strings("replace({}, {}, {})", "string"),
+    "concat": _concat,
+    "substring": _cut("substring", 1),
+    "split_part": _cut("split_part", 2),
+    "sign": _sign,
+    **{
+        name: _unsupported(name)
+        for name in ("regexp_extract", "cidr_match", "power", "ln", "exp", "geo_distance")
+    },
+    **{
+        f"date_diff {name}": _unsupported(name) if unit is None else _difference(unit)
+        for name, unit in DATE_UNITS.items()
+    },
     "hour": _on_instants("(pmod({0}, 86400000000L) DIV 3600000000L)"),
     "minute": _on_instants("(pmod({0}, 3600000000L) DIV 60000000L)"),
     "day": _on_days("day"),

@@ -3,8 +3,8 @@
 NULL, NaN, division by zero, overflow, time zones and line ends are handled explicitly; the text
 does not depend on the session's settings. What Spark SQL would compute differently raises
 UnsupportedError and is evaluated in Python: decimals, durations, columns of integers compared with
-columns of doubles, lower and upper (Java has other special cases), regular expressions that RE2
-and Java read differently.
+columns of doubles, lower and upper (Java has other special cases), powers and logarithms (Java
+rounds them in another way), regular expressions that RE2 and Java read differently.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ensue.analysis.expressions import Attribute, Constant, EventType, Expression, OneOf, Operation
+from ensue.analysis.functions import CHOICES
 from ensue.analysis.schema import AttributePath
 from ensue.analysis.types import Type
 from ensue.automata.compiled import AtStart, Predicate, TypeTest
 from ensue.predicates.regex import to_java
-from ensue.predicates.spark_functions import FUNCTIONS, MICROSECONDS_PER_DAY, coalesced
+from ensue.predicates.spark_functions import FUNCTIONS, MICROSECONDS_PER_DAY, case, choice
 from ensue.predicates.spark_literals import (
     Kind,
     Sql,
@@ -84,8 +85,14 @@ class Writer:
                 if isinstance(argument, Attribute) and self._is_list(argument.path):
                     return Sql(f"({column(argument.path)} IS NULL)", "boolean")
                 return Sql(f"({self.write(argument).text} IS NULL)", "boolean")
-            case Operation(name="coalesce", arguments=arguments, type=kind):
-                return coalesced([self.write(each) for each in arguments], kind)
+            case Operation(name="case", arguments=arguments, type=kind):
+                tests = [self._boolean(each) for each in arguments[:-1:2]]
+                values = [self.write(each) for each in (*arguments[1::2], arguments[-1])]
+                return case(tests, values, kind)
+            case Operation(name=name, arguments=arguments, type=kind) if name in CHOICES:
+                return choice(name, [self.write(each) for each in arguments], kind)
+            case Operation(function=function) if function is not None:
+                raise UnsupportedError("a function of the user")
             case Operation(name=name, arguments=(left, right)) if name in _SIGNS:
                 return self._compared(name, left, right)
             case Operation(name="like" | "rlike" as name, arguments=(operand, pattern)):

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.expressions import Attribute, EventType, Expression, Operation, subexpressions
+from ensue.analysis.expressions import Expression
 from ensue.automata.compiled import AtStart, Predicate, TypeTest
 from ensue.logic.evaluate import evaluate
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.functions import FUNCTIONS
-from ensue.predicates.vectors import Strings, UnsupportedError
+from ensue.predicates.groups import Groups
+from ensue.predicates.symbol_table import SymbolTable
+from ensue.predicates.vectors import Strings
 
 _NOT_RENUMBERED = 64
 """Up to so many combinations are numbered without a search for those that occur."""
@@ -44,6 +45,10 @@ _CACHE_SIZE = 1 << 14
 
 GIVEN = "__ensue_given"
 """The column of predicates that were evaluated before, in Spark SQL: one bit each."""
+
+
+Column = tuple[str, ...] | None
+"""A column of strings; None: the types of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class Alphabet:
     _start: int = field(init=False)
     """The bit of the predicate that an event is the first of its substream, or 0."""
     _classifier: Classifier = field(init=False)
+    _table: SymbolTable | None = None
+    """Symbols by the codes of strings, for the dictionaries of the last batch."""
 
     def __post_init__(self) -> None:
         self._classifier = Classifier(self.predicates, self.given)
@@ -74,9 +81,32 @@ class Alphabet:
 
     def read(self, batch: Batch, streams: Strings | None, first: np.ndarray | None) -> np.ndarray:
         """Return the symbol of every event; `first` marks the first ones of substreams."""
+        if batch.length <= _EVENT_BY_EVENT and not self._start:
+            few = self._classifier.event_by_event(batch, streams)
+            return np.array([self.number(bits) for bits in few], np.int32)
+        if streams is None and not self._start:
+            looked_up = self._looked_up(batch)
+            if looked_up is not None:
+                return looked_up
         found = self._classifier.classes(batch, streams)
         assert found is not None
         return self.symbols(found, first)
+
+    def _looked_up(self, batch: Batch) -> np.ndarray | None:
+        """Look symbols up by the codes of strings, where predicates read nothing else."""
+        asked = self._classifier.asked_of_strings(batch)
+        if asked is None:
+            return None
+        strings = [batch.types if column is None else batch.vector(column) for column in asked]
+        plain = [each for each in strings if isinstance(each, Strings)]
+        if not plain or len(plain) < len(strings):
+            return None
+        if self._table is None or not self._table.serves(plain):
+            self._table = SymbolTable.of(
+                plain,
+                lambda: [answer(each) for answer, each in zip(asked.values(), plain, strict=True)],
+            )
+        return None if self._table is None else self._table.look_up(plain, self.number)
 
     def symbols(
         self, found: Classes, first: np.ndarray | None, places: np.ndarray | None = None
@@ -85,7 +115,7 @@ class Alphabet:
 
         With `places`, found.bits are distinct, and the bits of class c are at places[c].
         """
-        by_class = np.array([self._number(bits) for bits in found.bits], np.int32)
+        by_class = np.array([self.number(bits) for bits in found.bits], np.int32)
         if places is not None:
             by_class = by_class[places]
         symbols: np.ndarray = by_class[found.numbers]
@@ -94,15 +124,16 @@ class Alphabet:
             for row in np.flatnonzero(first):
                 number = found.numbers[row]
                 bits = found.bits[number if places is None else places[number]]
-                symbols[row] = self._number(bits | self._start)
+                symbols[row] = self.number(bits | self._start)
         return symbols
 
     def recall(self, bits: Sequence[int]) -> None:
         """Restore the numbers of symbols of a saved state, before any event is read."""
         for each in bits:
-            self._number(each)
+            self.number(each)
 
-    def _number(self, bits: int) -> int:
+    def number(self, bits: int) -> int:
+        """Return the symbol of a set of true predicates."""
         number = self._numbers.setdefault(bits, len(self.bits))
         if number == len(self.bits):
             self.bits.append(bits)
@@ -124,9 +155,9 @@ class Classifier:
         self, batch: Batch, streams: Strings | None, most: int | None = None
     ) -> Classes | None:
         """Return a class for every event, or None if there are more classes than `most`."""
-        groups = self._grouped(batch)
         if batch.length <= _EVENT_BY_EVENT:
-            return self._event_by_event(batch, streams, groups)
+            return Classes(np.arange(batch.length), self.event_by_event(batch, streams))
+        groups = self._grouped(batch)
         found = Classes(np.zeros(batch.length, np.int32), [0])
         for classes in self._each(batch, streams, groups):
             found = _combined(found, classes)
@@ -140,6 +171,23 @@ class Classifier:
         if self._groups is None or self._schema is None or not schema.equals(self._schema):
             self._schema, self._groups = schema, Groups.of(self.predicates, self.given, batch)
         return self._groups
+
+    def asked_of_strings(
+        self, batch: Batch
+    ) -> Mapping[Column, Callable[[Strings], list[int]]] | None:
+        """Return, by column of strings (None: types), what gives the bits of each string.
+
+        None where some predicate reads something else.
+        """
+        groups = self._grouped(batch)
+        if groups.others or self.given:
+            return None
+        found: dict[Column, Callable[[Strings], list[int]]] = {}
+        if groups.types:
+            found[None] = lambda types: _type_bits(types, groups.types)
+        for column, asked in groups.strings.items():
+            found[column] = partial(self._string_bits, batch, column, asked)
+        return found
 
     def _each(self, batch: Batch, streams: Strings | None, groups: Groups) -> list[Classes]:
         found = [
@@ -177,32 +225,50 @@ class Classifier:
         """Evaluate all predicates on a column of strings on its dictionary."""
         strings = batch.vector(column)
         assert isinstance(strings, Strings)
+        return Classes(strings.codes, self._string_bits(batch, column, asked, strings))
+
+    def _string_bits(
+        self,
+        batch: Batch,
+        column: tuple[str, ...],
+        asked: list[tuple[int, Expression]],
+        strings: Strings,
+    ) -> list[int]:
+        """Return the predicates that hold for each distinct string, as bits."""
         if len(strings.distinct) > _CACHED_LOOKUPS:
             return _vectorised(batch, column, strings, asked)
         bits = [0] * len(strings.distinct)
         texts = strings.distinct.to_pylist()
-        self._add_bits(bits, column, texts, partial(_holding, asked))
-        return Classes(strings.codes, bits)
+        self._add_bits(bits, column, texts, _holding, asked)
+        return bits
 
     # batches of a few events
 
-    def _event_by_event(self, batch: Batch, streams: Strings | None, groups: Groups) -> Classes:
+    def event_by_event(self, batch: Batch, streams: Strings | None) -> list[int]:
+        """Return the true predicates of each of a few events as bits."""
+        groups = self._grouped(batch)
         bits = [0] * batch.length
         if self.given:
             answered = self._given_classes(batch)
             bits = [answered.bits[number] for number in answered.numbers.tolist()]
         if groups.types:
-            kinds = list(zip(batch.type_names(), _names(streams, batch.length), strict=True))
-            self._add_bits(bits, None, kinds, partial(_of_kind, groups.types))
+            names = batch.type_names()
+            kinds = list(zip(names, _names(streams, len(names)), strict=True))
+            self._add_bits(bits, None, kinds, _of_kind, groups.types)
         for column, asked in groups.strings.items():
-            self._add_bits(bits, column, batch.texts(column), partial(_holding, asked))
+            self._add_bits(bits, column, batch.texts(column), _holding, asked)
         for number, predicate in groups.others:
             for row in np.flatnonzero(batch.holds(predicate)):
                 bits[row] |= 1 << number
-        return Classes(np.arange(batch.length), bits)
+        return bits
 
     def _add_bits(
-        self, bits: list[int], column: Any, values: list[Any], answer: Callable[[Any], int]
+        self,
+        bits: list[int],
+        column: Any,
+        values: list[Any],
+        answer: Callable[[Any, Any], int],
+        asked: Any,
     ) -> None:
         """Set the bits of values, from the cache where a value occurred before."""
         known = self._cached[column]
@@ -211,39 +277,8 @@ class Classifier:
             if found is None:
                 if len(known) >= _CACHE_SIZE:
                     known.clear()
-                found = known[value] = answer(value)
+                found = known[value] = answer(asked, value)
             bits[row] |= found
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Predicates, with their numbers, by what they read."""
-
-    types: list[tuple[int, TypeTest]]
-    strings: Mapping[tuple[str, ...], list[tuple[int, Expression]]]
-    """By column, the predicates that read that column of strings alone."""
-    others: list[tuple[int, Expression]]
-
-    @classmethod
-    def of(
-        cls, predicates: tuple[Predicate, ...], given: Mapping[int, int], batch: Batch
-    ) -> Groups:
-        groups = cls([], defaultdict(list), [])
-        for number, predicate in enumerate(predicates):
-            if number in given:
-                continue
-            match predicate:
-                case TypeTest():
-                    groups.types.append((number, predicate))
-                case AtStart():
-                    pass
-                case _:
-                    column = _only_string_column(predicate, batch)
-                    if column is None:
-                        groups.others.append((number, predicate))
-                    else:
-                        groups.strings[column].append((number, predicate))
-        return groups
 
 
 def _names(streams: Strings | None, length: int) -> list[str | None]:
@@ -256,18 +291,22 @@ def _names(streams: Strings | None, length: int) -> list[str | None]:
 def _type_classes(
     batch: Batch, streams: Strings | None, tests: list[tuple[int, TypeTest]]
 ) -> Classes:
-    names = batch.types.distinct.to_pylist()
     if streams is None:
-        return Classes(batch.types.codes, [_bits(tests, name, None) for name in names])
+        return Classes(batch.types.codes, _type_bits(batch.types, tests))
+    names = batch.types.distinct.to_pylist()
     of = streams.distinct.to_pylist()
     bits = [_bits(tests, name, stream) for name in names for stream in of]
     codes = batch.types.codes.astype(np.int64) * len(of) + streams.codes
     return Classes(codes, bits)
 
 
+def _type_bits(types: Strings, tests: list[tuple[int, TypeTest]]) -> list[int]:
+    return [_bits(tests, name, None) for name in types.distinct.to_pylist()]
+
+
 def _vectorised(
     batch: Batch, column: tuple[str, ...], strings: Strings, asked: list[tuple[int, Expression]]
-) -> Classes:
+) -> list[int]:
     codes = np.arange(len(strings.distinct), dtype=np.int32)
     distinct = Batch(batch.table.slice(0, 0), batch.types, batch.tally)
     distinct.replace_column(column, Strings(codes, strings.distinct))
@@ -275,30 +314,12 @@ def _vectorised(
     for number, predicate in asked:
         for code in np.flatnonzero(distinct.holds(predicate)):
             bits[code] |= 1 << number
-    return Classes(strings.codes, bits)
+    return bits
 
 
 def _holding(asked: list[tuple[int, Expression]], text: str | None) -> int:
     """Return the bits of the predicates that a string satisfies."""
     return sum(1 << number for number, each in asked if evaluate(each, lambda _: text) is True)
-
-
-def _only_string_column(predicate: Expression, batch: Batch) -> tuple[str, ...] | None:
-    """Return the one column of strings that a predicate reads, if it reads nothing else.
-
-    Arithmetic is evaluated for every event, because results without a value are counted.
-    """
-    parts = list(subexpressions(predicate))
-    if any(isinstance(each, Operation) and each.name in FUNCTIONS for each in parts):
-        return None
-    paths = {each.path for each in parts if isinstance(each, Attribute)}
-    if len(paths) != 1 or any(isinstance(each, EventType) for each in parts):
-        return None
-    (path,) = paths
-    try:
-        return path if isinstance(batch.vector(path), Strings) else None
-    except UnsupportedError:
-        return None
 
 
 def _of_kind(tests: list[tuple[int, TypeTest]], kind: tuple[str | None, str | None]) -> int:

@@ -103,3 +103,11 @@ ARROW_NAMES = {
     ">": "greater",
     ">=": "greater_equal",
 }
+
+
+def chosen_places(tests: list[Numbers], known: list[np.ndarray]) -> list[np.ndarray]:
+    """Return where each value is chosen, unless one before it is."""
+    if not tests:
+        return known
+    held = [each.values.astype(bool, copy=False) & each.is_valid() for each in tests]
+    return [*held, np.ones(len(held[0]), bool)]

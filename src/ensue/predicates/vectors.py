@@ -44,6 +44,11 @@ class Strings:
         expanded: np.ndarray = answers[self.codes]
         return expanded
 
+    def texts(self) -> list[str | None]:
+        """Return the string of each row: cheap for few rows only."""
+        distinct = self.distinct.to_pylist()
+        return [distinct[code] for code in self.codes.tolist()]
+
 
 @dataclass(frozen=True, slots=True)
 class Lists:
@@ -160,12 +165,15 @@ class _Dictionary:
 
 def plain_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a short column as Python objects."""
-    if not pa.types.is_dictionary(column.type) or column.num_chunks != 1 or column.null_count:
+    if column.num_chunks != 1 or column.null_count:
         return cast(list[Any], column.to_pylist())
     chunk = column.chunk(0)
-    if len(chunk.dictionary) <= len(column):  # it was made for these rows and is not reused
-        return cast(list[Any], column.to_pylist())
-    known = _properties(chunk.dictionary).plain
+    if not isinstance(chunk, pa.DictionaryArray):
+        return cast(list[Any], chunk.to_pylist())
+    values = chunk.dictionary
+    if len(values) <= len(chunk):  # it was made for these rows and is not reused
+        return cast(list[Any], chunk.to_pylist())
+    known = _properties(values).plain
     return [known[index] for index in chunk.indices.to_pylist()]
 
 
@@ -182,11 +190,11 @@ def _properties(values: pa.Array) -> _Dictionary:
     """Return the properties of a dictionary, from the cache if it is short."""
     if len(values) > _LONGEST_CACHED:
         return _Dictionary(values)
-    places = tuple(None if each is None else each.address for each in values.buffers())
-    key = (places, values.offset, len(values), values.type)
+    places = [0 if each is None else each.address for each in values.buffers()]
+    key = (*places, values.offset, len(values))
     with _RECENT_LOCK:
         found = _RECENT.get(key)
-        if found is None:
+        if found is None or not found.values.type.equals(values.type):
             if len(_RECENT) >= _CACHED_DICTIONARIES:
                 _RECENT.pop(next(iter(_RECENT)))
             found = _RECENT[key] = _Dictionary(values)
