@@ -4,17 +4,20 @@ Kernels take named tuples of arrays. The type of an array's elements stands in i
 `new_…` allocates them so; a kernel is compiled for these types and for no others.
 
 The match graph ([CORE]'s timed enumerable compact set) is an arena of nodes, children before
-parents, of three kinds:
+parents, of four kinds:
 
 - bottom: a run starts here (`label` 0);
 - output: an event at `position` gets the variables of `label` (> 0), the rest is at `left`;
-- union: both what is at `left` and what is at `right` (`label` -1).
+- union: both what is at `left` and what is at `right` (`label` -1);
+- clip: of what is at `left`, the runs whose start has a clock of `position` or later (`label` -2).
 
 Every node knows the latest start below it, as an index into the table of starts, which are
 numbered in the order of positions; of the children of a union, `left` has the later one. So the
 matches of a node are found latest start first, and those before a window's edge are skipped
 without being looked at. Between two outputs on a path there are at most as many unions on left
-sides as the automaton has states, because runs that were merged can only part again by an output.
+sides as the automaton has states, because runs that were merged can only part again by an output;
+where a range of register contents moved as one (match/ranges.py), as many more as a search tree of
+them is deep.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ Bool = Annotated[np.ndarray, np.bool_]
 UNKNOWN, STAY, DEAD = -1, -2, -3
 """Cells of the table: not worked out yet, the state stays as it is, all runs in it end."""
 
-UNION = -1
+UNION, CLIP = -1, -2
 
 NIL = -1
 """The index that refers to nothing: the end of a list, no node, no slot, no state."""
@@ -50,9 +53,9 @@ NODES, STARTS, SLOTS, FREE, HITS, FLOOR, COUNTERS = range(7)
 first free slot, and the first start that is not consumed. They are in one array so that a kernel
 can stop anywhere and go on later."""
 
-DONE, MISSING, FULL, CROWDED = range(4)
+DONE, MISSING, FULL, CROWDED, CRAMPED = range(5)
 """Why a kernel returned: all events read, a cell of the table is unknown, an array is full, there
-are more configurations than allowed."""
+are more configurations than allowed, there is no room for nodes of search trees."""
 
 CONSUME_NONE, CONSUME_ANY, CONSUME_PARTITION = range(3)
 """What an event that completes a match consumes: nothing, everything, what its partition has."""
@@ -100,8 +103,15 @@ class Tables(NamedTuple):
     """[index]: the register whose contents it knows."""
     ordered: Bool
     """[index]: whether it is a tree for each group, and not a hash table."""
+    prefixes: Int32
+    """[index]: the register by which its trees are sorted first, or NIL."""
     indexed: Bool
     """[state, index]: whether some step from the state uses the index."""
+    merges: Bool
+    """[step]: whether all configurations of a state that it moves become one, and a tree finds
+    those that it moves: guards look at its register alone, and for equality at its prefix."""
+    clips: Int64
+    """[step]: how far before the event a run may have started, or -1: as far as it may else."""
 
 
 class Input(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ensue.automata.determine import START, Determined
 from ensue.automata.explore import Lookahead, look_ahead
-from ensue.automata.registers import RegisterPlan
+from ensue.automata.registers import Guard, RegisterPlan
 from ensue.kernels.layout import (
     AT_LEAST,
     AT_MOST,
@@ -49,6 +50,8 @@ class Table:
     """The cells of a determinised machine, as the kernels read them."""
 
     determined: Determined
+    merging: bool = True
+    """Whether many configurations may move as one: the unions are trees then, and no lists."""
     labels: list[int] = field(default_factory=lambda: [0])
     """The bits of each label number; 0 is the empty label."""
     registers: list[int] = field(init=False)
@@ -63,6 +66,9 @@ class Table:
     """Registers that some step compares."""
     ordered: list[bool] = field(init=False)
     """[index]: whether it is compared otherwise than for equality."""
+    prefixes: list[int] = field(init=False)
+    """[index]: the register by which a tree is sorted first, because a step compares it for
+    equality and the other one otherwise; or NIL."""
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
     _rows: dict[tuple[tuple[int, bool, int], ...], int] = field(default_factory=dict)
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
@@ -72,10 +78,13 @@ class Table:
     _guards: list[tuple[int, int, int]] = field(default_factory=list)
     _actions: list[list[tuple[int, int]]] = field(default_factory=list)
     _access: list[int] = field(default_factory=list)
+    _clips: list[int] = field(default_factory=list)
+    _merges: list[bool] = field(default_factory=list)
     _indexed: set[tuple[int, int]] = field(default_factory=set)
     _filled: frozenset[int] = field(init=False)
     _lookahead: Lookahead | None = field(init=False)
     _arrays: Tables | None = None
+    _made_before: _GrowingArrays = field(default_factory=lambda: _GrowingArrays())
 
     def __post_init__(self) -> None:
         plan = self.determined.compiled.plan
@@ -90,6 +99,19 @@ class Table:
         signs = plan.compared()
         self.indexes = [number for number, each in enumerate(self.registers) if each in signs]
         self.ordered = [signs[self.registers[number]] != "=" for number in self.indexes]
+        self.prefixes = [NIL] * len(self.indexes)
+        for first, then in sorted(self._pairs(plan)):
+            self.prefixes.append(first)
+            self.indexes.append(then)
+            self.ordered.append(True)
+
+    def expiring(self, *, partitioned: bool) -> tuple[tuple[int, int], ...]:
+        """Return the registers of windows that all keys measure on one clock, and their columns."""
+        return tuple(
+            (self.registers.index(each.register), each.column)
+            for each in self.determined.compiled.plan.windows
+            if each.register in self.registers and (not partitioned or each.kind == "time")
+        )
 
     def _leave_out(self, plan: RegisterPlan, ahead: Lookahead) -> None:
         """Leave out registers that are always empty, and columns that are never read."""
@@ -106,6 +128,22 @@ class Table:
         looked = {each.column for each in guards if each.register in {None, *filled}}
         put = {some[register][1] for some in acts for register in filled}
         self.columns = frozenset(looked | put)
+
+    def _pairs(self, plan: RegisterPlan) -> set[tuple[int, int]]:
+        """Return the registers that some step compares together, one of them for equality."""
+        if self._lookahead is None or not self.merging:
+            return set()
+        steps = [self._guards_of(plan, label) for label, _ in self._lookahead.steps]
+        return {pair for guards in steps if (pair := _pair(guards)) is not None}
+
+    def _guards_of(self, plan: RegisterPlan, bits: int) -> list[Guard]:
+        """Return the guards of a step, with the registers as kernels number them."""
+        own = {register: number for number, register in enumerate(self.registers)}
+        return [
+            guard if guard.register is None else guard._replace(register=own[guard.register])
+            for guard in plan.guards(bits)
+            if guard.register is None or guard.register in self._filled
+        ]
 
     def fill(self, state: int, symbol: int, alphabet: list[int]) -> bool:
         """Work out a cell and, where symbols are few, the rest of its row.
@@ -143,12 +181,7 @@ class Table:
         self._steps.append((label, final, target))
         plan = self.determined.compiled.plan
         bits = self.labels[label]
-        own = {register: number for number, register in enumerate(self.registers)}
-        guards = [
-            guard if guard.register is None else guard._replace(register=own[guard.register])
-            for guard in plan.guards(bits)
-            if guard.register is None or guard.register in self._filled
-        ]
+        guards = self._guards_of(plan, bits)
         # The guard that an index answers comes first, best an equality: there the kernel looks
         # for its column.
         guards.sort(key=lambda guard: (guard.register is None, guard.sign != "="))
@@ -157,13 +190,31 @@ class Table:
             for register, sign, column in guards
         ]
         self._guard_starts.append(len(self._guards))
-        access = NIL
-        if guards and guards[0].register is not None:
-            access = self.indexes.index(guards[0].register)
-        self._access.append(access)
+        lengths = [clip.length for clip in plan.clips if bits & clip.bit]
+        self._clips.append(min(lengths, default=NIL))
         acts = plan.actions(bits, self._future(target)) if plan.registers else []
         kept = [acts[register] for register in self.registers]
         self._actions.append([(_ACTS[act], column) for act, column in kept])
+        forgets = target == NIL or all(act in ("clear", "put") for act, _ in kept)
+        self._add_access(guards, may_merge=self.merging and forgets and label != 0)
+
+    def _add_access(self, guards: list[Guard], *, may_merge: bool) -> None:
+        """Choose the index of a step, and whether it finds what moves as ranges of a tree."""
+        looked = [each for each in guards if each.register is not None]
+        several = len({each.register for each in looked}) > 1
+        pair = _pair(looked) if may_merge and several else None
+        if pair is not None:
+            places = zip(self.prefixes, self.indexes, strict=True)
+            access = next(at for at, place in enumerate(places) if place == pair)
+        elif looked:
+            assert looked[0].register is not None
+            access = self.indexes.index(looked[0].register)
+        else:
+            access = NIL
+        holes = sum(each.sign == "!=" for each in looked)
+        ranges = pair is not None or not (several or any(each.sign == "=" for each in looked))
+        self._access.append(access)
+        self._merges.append(may_merge and ranges and holes <= 1)
 
     def label_of(self, bits: int) -> int:
         """Return the number of a label."""
@@ -192,25 +243,34 @@ class Table:
         self._grow(symbols)
         cells = self._cells
         known = cells[1 : self.determined.size]
-        steps = self._steps or [(0, False, NIL)]
-        registers = len(self.registers)
+        made, registers = self._made_before, len(self.registers)
+        steps = made.array("steps", self._steps, np.int32, 3)
+        clips = made.array("clips", self._clips, np.int64)
+        merges = made.array("merges", self._merges, np.bool_)
+        if not self._steps:  # one that no row has: a kernel is given no empty arrays
+            steps, clips = np.array([(0, 0, NIL)], np.int32), np.array([NIL], np.int64)
+            merges = np.zeros(1, np.bool_)
+        actions = made.array("actions", self._actions, np.int32, registers, 2)
         indexed = np.zeros((len(cells), len(self.indexes)), np.bool_)
         for state, index in self._indexed:
             indexed[state, index] = True
         return Tables(
             cells,
-            np.array(self._starts, np.int32),
-            np.array([label for label, _, _ in steps], np.int32),
-            np.array([final for _, final, _ in steps], np.bool_),
-            np.array([target for _, _, target in steps], np.int32),
+            made.array("rows", self._starts, np.int32),
+            np.ascontiguousarray(steps[:, 0]),
+            steps[:, 1].astype(np.bool_),
+            np.ascontiguousarray(steps[:, 2]),
             (cells[START] == DEAD) & (known == STAY).all(axis=0),
-            np.array(self._guard_starts, np.int32),
-            np.array(self._guards, np.int32).reshape(-1, 3),
-            np.array(self._actions, np.int32).reshape(len(self._actions), registers, 2),
-            np.array(self._access, np.int32),
+            made.array("guard rows", self._guard_starts, np.int32),
+            made.array("guards", self._guards, np.int32, 3),
+            actions,
+            made.array("access", self._access, np.int32),
             np.array(self.indexes, np.int32),
             np.array(self.ordered, np.bool_),
+            np.array(self.prefixes, np.int32),
             indexed,
+            merges,
+            clips,
         )
 
     def _future(self, state: int) -> int | None:
@@ -219,3 +279,34 @@ class Table:
             return 0
         ahead = self._lookahead
         return None if ahead is None or state >= len(ahead.bits) else ahead.bits[state]
+
+
+def _pair(guards: list[Guard]) -> tuple[int, int] | None:
+    """Return a register that is compared for equality and the only other one, if so it is."""
+    looked = [each for each in guards if each.register is not None]
+    equal = {each.register for each in looked if each.sign == "="}
+    other = {each.register for each in looked if each.sign != "="}
+    if len(equal) != 1 or len(other) != 1 or equal & other:
+        return None
+    (first,), (then,) = equal, other
+    assert first is not None
+    assert then is not None
+    return first, then
+
+
+@dataclass(slots=True)
+class _GrowingArrays:
+    """Lists that only grow as arrays, of which only what is new is converted."""
+
+    _known: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def array(self, name: str, values: list[Any], kind: type, *shape: int) -> np.ndarray:
+        """Return a list as an array; `shape` is that of one of its elements."""
+        known = self._known.get(name)
+        if known is None:
+            known = np.zeros((0, *shape), kind)
+        if len(known) < len(values):
+            new: np.ndarray = np.array(values[len(known) :], kind)
+            new = new.reshape(len(values) - len(known), *shape)
+            known = self._known[name] = np.concatenate([known, new])
+        return known

@@ -14,22 +14,29 @@ _LOGGER = logging.getLogger("ensue")
 _ROOM = "ensue.kernels."
 
 _LISTING = ("listing and counting matches", 2)
-_CONDITIONS = ("conditions between events", 3)
+_CONDITIONS = ("conditions between events", 4)
 _TOTALS = ("count(*)", 2)
+_CHOICE = ("the strategies NEXT, LAST and FIRST", 3)
 
 SETS = {
     "match.evaluate": ("patterns", 2),
     "graph.compact": _LISTING,
     "graph.enumerate": _LISTING,
+    "graph.order": _CHOICE,
+    "graph.choose": _CHOICE,
+    "match.waiting": ("deadlines", 1),
     "match.correlate": _CONDITIONS,
     "match.index": _CONDITIONS,
     "match.treap": _CONDITIONS,
+    "match.ranges": _CONDITIONS,
+    "match.sorting": _CONDITIONS,
     "count.count": _TOTALS,
     "count.runs": _TOTALS,
     "count.flip": _TOTALS,
     "graph.path_totals": ("count(*) with conditions or strategies", 2),
     "aggregate": ("aggregates of matches", 2),
     "graph.bounded": ("bounds on aggregates", 2),
+    "hashing": ("very many partitions", 1),
 }
 """By module: what its kernels are for, and about how many seconds they take to compile."""
 

@@ -58,7 +58,7 @@ class Arena:
                 )
             )
         grown = new_graph(nodes, starts)
-        for old, new in zip(self._used(), grown, strict=True):
+        for old, new in zip(self.used, grown, strict=True):
             new[: len(old)] = old
         self._move(grown)
 
@@ -83,7 +83,7 @@ class Arena:
 
     def _lend(self, hits: Hits, limit: int) -> Segment:
         self.lent = True
-        return Segment(self._used(), hits, limit, lent=True)
+        return Segment(self.used, hits, limit, lent=True)
 
     def compact(self, roots: Roots) -> np.ndarray:
         """Keep only what lies below some roots; return where these are then."""
@@ -112,9 +112,11 @@ class Arena:
         self.lent = False
 
     def _mark(self, roots: Roots) -> Marked:
-        return mark_below(self._used(), roots, within_keys=self.within_keys)
+        return mark_below(self.used, roots, within_keys=self.within_keys)
 
-    def _used(self) -> Graph:
+    @property
+    def used(self) -> Graph:
+        """The nodes and starts that there are."""
         return cut(self.graph, int(self.counters[NODES]), int(self.counters[STARTS]))
 
 

@@ -13,11 +13,14 @@ import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel
 from ensue.kernels.graph.bounded import Bounds, add_event, copy_totals, may_end_well
-from ensue.kernels.layout import NIL, UNION, Array, Float64, Graph, Int32, Int64, Roots
+from ensue.kernels.layout import CLIP, NIL, UNION, Array, Float64, Graph, Int32, Int64, Roots
+from ensue.kernels.minmax import larger
 
-HIT, DEPTH, LISTED, ALIKE, CURSORS = range(5)
-"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed. And
-whether all that it listed last have the same labels, as those of a sequence."""
+HIT, DEPTH, LISTED, ALIKE, EXAMINED, CARRIED, CURSORS = range(7)
+"""Where a walk is: the hit, the size of its stack, how many matches of the hit are listed. Whether
+all that it listed last have the same labels, as those of a sequence. How many paths of the hit were
+followed, to a match or to where bounds turn the walk away; and how many of its event's were before
+the first hit."""
 
 _LOW_HALF = 0xFFFFFFFF
 """The lower of the two numbers of 32 bits in a word."""
@@ -29,7 +32,9 @@ class Walk(NamedTuple):
     cursor: Int64
     node: Int32
     length: Int32
-    """The stack: nodes to visit, and how long the path above each was."""
+    edge: Int64
+    """The stack: nodes to visit, how long the path above each was, and the least clock of a start
+    that the path above allows."""
     path_position: Int64
     path_label: Int32
     held: Float64
@@ -91,7 +96,8 @@ def pack(graph: Graph) -> np.ndarray:
     """Put all that a walk reads of a node side by side, so that a visit costs one access.
 
     The four words of a node are: its label, and its left child; the start of its right child, and
-    that child; the clock of that start; the position of its event, or where its run starts.
+    that child; the clock of that start; the position of its event, where its run starts, or the
+    least clock of a start.
     """
     nodes = len(graph.label)
     packed = np.empty((nodes, 4), np.int64)
@@ -100,21 +106,23 @@ def pack(graph: Graph) -> np.ndarray:
     packed[:, 0] = graph.label.astype(np.int64) << 32 | graph.left.astype(np.uint32)
     packed[:, 1] = start.astype(np.int64) << 32 | right
     packed[:, 2] = graph.start_clock[start]
-    packed[:, 3] = np.where(graph.label > 0, graph.position, graph.start_position[graph.start])
+    packed[:, 3] = np.where(graph.label == 0, graph.start_position[graph.start], graph.position)
     return packed
 
 
-@kernel
-def list_matches(
-    packed: Array, roots: Roots, limit: int, bounds: Bounds, walk: Walk, found: Found
+@helper
+def go_on(
+    packed: Array,
+    roots: Roots,
+    limit: int,
+    most: int,
+    bounds: Bounds,
+    bounded: bool,
+    walk: Walk,
+    found: Found,
 ) -> int:
-    """List matches until all are listed or `found` is full; return how many.
-
-    At most `limit` a root are listed, unless it is negative. Where there are totals, branches are
-    skipped on which no path may end within their bounds.
-    """
+    """List matches, with bounds or without: a constant, so that each kernel has its own loop."""
     held = walk.held
-    bounded = bounds.low.shape[0] > 0
     now = held.shape[0] - 1
     count = 0
     filled = 0
@@ -122,6 +130,7 @@ def list_matches(
     hit = walk.cursor[HIT]
     depth = walk.cursor[DEPTH]
     listed = walk.cursor[LISTED]
+    examined = walk.cursor[EXAMINED]
     full = False
     alike = True
     # A path is at most as long as the graph has nodes, for which half of the room is kept.
@@ -130,18 +139,21 @@ def list_matches(
         if depth == 0 and listed == 0:
             walk.node[0] = roots.node[hit]
             walk.length[0] = 0
+            walk.edge[0] = roots.edge[hit]
             for total in range(held.shape[1]):
                 held[0, total] = bounds.begin[total]
             depth = 1
-        edge = roots.edge[hit]
+            examined = walk.cursor[CARRIED] if hit == 0 else 0
         floor = roots.floor[hit]
         while depth > 0:
-            if count == found.start.shape[0] or filled > enough:
+            if count == found.start.shape[0] or filled > enough or examined >= most:
                 full = True
                 break
             depth -= 1
+            examined += 1
             node = walk.node[depth]
             length = walk.length[depth]
+            edge = walk.edge[depth]
             if bounded:
                 copy_totals(held, now, depth)
                 if not may_end_well(bounds, hit, held, now, node):
@@ -159,9 +171,12 @@ def list_matches(
                     if inside:
                         walk.node[depth] = other
                         walk.length[depth] = length
+                        walk.edge[depth] = edge
                         if bounded:
                             copy_totals(held, depth, now)
                         depth += 1
+                elif label == CLIP:
+                    edge = larger(edge, packed[node, 3])
                 else:
                     walk.path_position[length] = packed[node, 3]
                     walk.path_label[length] = label
@@ -200,7 +215,28 @@ def list_matches(
     walk.cursor[DEPTH] = depth
     walk.cursor[LISTED] = listed
     walk.cursor[ALIKE] = alike
+    walk.cursor[EXAMINED] = examined
     return count
+
+
+@kernel
+def list_matches(
+    packed: Array, roots: Roots, limit: int, most: int, bounds: Bounds, walk: Walk, found: Found
+) -> int:
+    """List matches until all are listed or `found` is full; return how many.
+
+    At most `limit` a root are listed, unless it is negative. The walk stops where it would follow
+    more than `most` paths of a root.
+    """
+    return go_on(packed, roots, limit, most, bounds, False, walk, found)
+
+
+@kernel
+def list_bounded(
+    packed: Array, roots: Roots, limit: int, most: int, bounds: Bounds, walk: Walk, found: Found
+) -> int:
+    """Do the same, and skip branches on which no path may end within the bounds of its totals."""
+    return go_on(packed, roots, limit, most, bounds, True, walk, found)
 
 
 @kernel
@@ -208,7 +244,9 @@ def count_matches(graph: Graph, roots: Roots, patience: int, counting: Counts) -
     """Count the matches of every root.
 
     Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
-    root to every node below it, which takes one pass over the graph however many there are.
+    root to every node below it, which takes one pass over the graph however many there are. How
+    many nodes that pass saw is the patience with the next root: so walking in vain at most doubles
+    the time.
     """
     ways = counting.ways
     sizes = counting.sizes
@@ -268,6 +306,7 @@ def count_matches(graph: Graph, roots: Roots, patience: int, counting: Counts) -
                     sizes[right] += sizes[node]
             ways[node] = 0
             sizes[node] = 0.0
+        patience = root - node + 1
         counting.counts[hit] = total
         counting.estimates[hit] = size
 
@@ -297,6 +336,7 @@ def new_walk(nodes: int, totals: int) -> Walk:
         np.zeros(CURSORS, np.int64),
         np.zeros(nodes + 2, np.int32),
         np.zeros(nodes + 2, np.int32),
+        np.zeros(nodes + 2, np.int64),
         np.zeros(nodes + 2, np.int64),
         np.zeros(nodes + 2, np.int32),
         np.zeros((nodes + 3 if totals else 0, totals), np.float64),

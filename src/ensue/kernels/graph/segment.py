@@ -13,11 +13,17 @@ from ensue.kernels.graph.bounded import Bounds, no_bounds
 from ensue.kernels.graph.compact import mark_below
 from ensue.kernels.graph.enumerate import (
     ALIKE,
+    CARRIED,
+    DEPTH,
+    EXAMINED,
     HIT,
+    LISTED,
     Found,
     Members,
     Split,
+    Walk,
     count_matches,
+    list_bounded,
     list_matches,
     new_counts,
     new_found,
@@ -28,13 +34,24 @@ from ensue.kernels.graph.enumerate import (
 from ensue.kernels.layout import Graph, Hits, Int32, Int64, new_graph
 from ensue.kernels.memory import new_integers
 
-_WALKED_STEPS = 1 << 14
-"""So many steps counting walks before it adds up paths instead."""
+_WALKED_STEPS = 1 << 10
+"""So many steps counting walks at first before it adds up paths instead."""
 
 _SAFE_COUNT = 9.0e18
 """Counts up to this fit into 64 bits, however they were rounded."""
 
 _MATCHES_AT_ONCE = 1 << 16
+
+NO_BUDGET = 2**62
+"""As many paths as this nobody follows."""
+
+
+class ExaminedError(Exception):
+    """More paths of an event would have to be followed than may be."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
 
 
 class Bound(NamedTuple):
@@ -145,6 +162,10 @@ class Segment:
         """About how many steps counting takes at most."""
         return 0 if self.limit == 1 else len(self.hits.end) * len(self.graph.label)
 
+    def parts(self) -> Iterator[Segment]:
+        """Give segments whose roots have the matches of the hits and no others."""
+        yield self
+
     def trimmed(self) -> Segment:
         """Return the same matches in a graph of which they need every node."""
         if not self.lent:
@@ -193,21 +214,66 @@ class Segment:
         return total
 
     def listings(
-        self, at_once: int = _MATCHES_AT_ONCE, bounds: Bounds | None = None
+        self,
+        at_once: int = _MATCHES_AT_ONCE,
+        bounds: Bounds | None = None,
+        cursor: Cursor | None = None,
+        most: int = NO_BUDGET,
     ) -> Iterator[Listing]:
         """List the matches, some at a time; memory does not grow with their number.
 
         With bounds, matches whose totals are outside may be left out. What a listing shows is
-        overwritten by the next one.
+        overwritten by the next one. Between two of them, `cursor` can skip the rest of a hit.
+        Where more than `most` paths of an event would have to be followed, also in segments that
+        `cursor` was in before, ExaminedError is raised after the listing of what was found.
         """
         hits, nodes = self.hits, len(self.graph.label)
         bounds = bounds or no_bounds()
         walk, packed = new_walk(nodes, len(bounds.low)), pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
+        list_some = list_bounded if len(bounds.low) else list_matches
+        if cursor is not None:
+            walk.cursor[CARRIED] = cursor.examined(int(hits.end[0])) if len(hits.end) else 0
+            cursor.segment, cursor.walk = self, walk
         while walk.cursor[HIT] < len(hits.end):
-            count = list_matches(packed, hits.roots, self.limit, bounds, walk, found)
+            count = list_some(packed, hits.roots, self.limit, most, bounds, walk, found)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
+            if walk.cursor[DEPTH] and walk.cursor[EXAMINED] >= most:
+                raise ExaminedError(int(hits.end[walk.cursor[HIT]]))
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Where a listing has stopped, perhaps in the middle of the matches of a hit."""
+
+    segment: Segment | None = None
+    walk: Walk | None = None
+
+    def examined(self, end: int) -> int:
+        """Return how many paths of an event were followed in the segment before."""
+        if self.walk is None or self.segment is None:
+            return 0
+        return int(self.walk.cursor[EXAMINED]) if self.segment.hits.end[-1:] == [end] else 0
+
+    def latest_left(self, end: int) -> int | None:
+        """Return the latest start of the matches of a hit that are not listed yet; None: no more.
+
+        The stack of the walk has all that is left of the hit, each node with its latest start.
+        """
+        if self.walk is None or self.segment is None or not self.walk.cursor[DEPTH]:
+            return None
+        if self.segment.hits.end[self.walk.cursor[HIT]] != end:
+            return None
+        graph = self.segment.graph
+        nodes = self.walk.node[: self.walk.cursor[DEPTH]]
+        return int(graph.start_position[graph.start[nodes]].max())
+
+    def skip(self) -> None:
+        """Go on with the next hit."""
+        assert self.walk is not None
+        self.walk.cursor[HIT] += 1
+        self.walk.cursor[DEPTH] = self.walk.cursor[LISTED] = 0
 
 
 def _listing(hits: Hits, found: Found, count: int, *, alike: bool) -> Listing:

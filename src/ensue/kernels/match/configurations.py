@@ -10,6 +10,7 @@ from ensue.kernels.layout import FREE, NIL, SLOTS
 from ensue.kernels.match.index import rebuild
 from ensue.kernels.match.layout import LIVE, Index, Slots, new_index, new_slots
 from ensue.kernels.memory import doubled
+from ensue.kernels.sets import distinct
 from ensue.kernels.tables import Table
 
 SCAN_LIMIT = 64
@@ -98,7 +99,7 @@ class Configurations:
     def contents(self) -> np.ndarray:
         """Return all values that registers hold."""
         used, _ = self.used()
-        return np.unique(self.slots.registers[used])
+        return distinct(self.slots.registers[used])
 
     def keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""
@@ -107,9 +108,13 @@ class Configurations:
     def most_diverse(self) -> str:
         """Return the condition whose register has the most different contents."""
         contents = self.slots.registers[: self.count]
-        different = [len(np.unique(contents[:, each])) for each in range(self.registers)]
+        different = [len(distinct(contents[:, each])) for each in range(self.registers)]
         register = self.table.registers[int(np.argmax(different))]
         return self.table.determined.compiled.plan.text_of(register)
+
+
+_FEW_LISTS = 8
+"""So few lists are followed one by one, more of them all at once."""
 
 
 def _listed(slots: Slots) -> tuple[np.ndarray, np.ndarray]:
@@ -117,12 +122,19 @@ def _listed(slots: Slots) -> tuple[np.ndarray, np.ndarray]:
     keys = np.flatnonzero(slots.heads != NIL)
     layer = slots.heads[keys]
     found, owners = [layer], [keys]
-    while len(layer):
+    while len(layer) > _FEW_LISTS:
         after = slots.next[layer]
         more = after != NIL
         layer, keys = after[more], keys[more]
         found.append(layer)
         owners.append(keys)
+    for first, key in zip(layer.tolist(), keys.tolist(), strict=True):
+        chain, slot = [], int(slots.next[first])
+        while slot != NIL:
+            chain.append(slot)
+            slot = int(slots.next[slot])
+        found.append(np.array(chain, layer.dtype))
+        owners.append(np.full(len(chain), key, keys.dtype))
     every, owner = np.concatenate(found), np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
     return every[order], owner[order]

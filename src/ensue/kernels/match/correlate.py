@@ -13,10 +13,11 @@ not touched. One that the window has passed is dropped when it is visited, or by
 
 from __future__ import annotations
 
-from ensue.kernels.compile.jit import helper, kernel, subroutine
+from ensue.kernels.compile.jit import helper, kernel
 from ensue.kernels.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
+    CRAMPED,
     CROWDED,
     DONE,
     EMPTY,
@@ -49,12 +50,22 @@ from ensue.kernels.match.evaluate import (
 from ensue.kernels.match.index import find_group, find_slot, link, partners_of, unlink
 from ensue.kernels.match.layout import (
     LIVE,
+    PARTS,
     Index,
     Moves,
     Slots,
     State,
 )
+from ensue.kernels.match.ranges import (
+    NO_NODES,
+    NO_ROOM,
+    gather_parts,
+    join_parts,
+    planted,
+    touch,
+)
 from ensue.kernels.match.registers import allowed, put
+from ensue.kernels.match.sorting import sort_by_start
 from ensue.kernels.match.treap import search, trees_of
 from ensue.kernels.minmax import smaller
 
@@ -133,46 +144,6 @@ def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: i
     counters[FREE] = slot
 
 
-@helper
-def end_of_run(start: Array, order: Array, begin: int, count: int) -> int:
-    """Return where the sorted run that begins here ends."""
-    end = begin + 1
-    while end < count and start[order[end - 1]] <= start[order[end]]:
-        end += 1
-    return end
-
-
-@subroutine
-def sort_by_start(start: Array, order: Array, spare: Array, count: int) -> None:
-    """Write the moves to `order`, the earliest start first, merging runs that are sorted.
-
-    Lists have the latest configuration first, so reading them backwards makes long runs.
-    """
-    for i in range(count):
-        order[i] = count - 1 - i
-    merged = count < 2
-    while not merged:
-        merged = True
-        begin = 0
-        while begin < count:
-            middle = end_of_run(start, order, begin, count)
-            if middle == count:
-                break
-            end = end_of_run(start, order, middle, count)
-            merged = merged and begin == 0 and end == count
-            left, right = begin, middle
-            for place in range(begin, end):
-                if right == end or (left < middle and start[order[left]] <= start[order[right]]):
-                    spare[place] = order[left]
-                    left += 1
-                else:
-                    spare[place] = order[right]
-                    right += 1
-            for i in range(begin, end):
-                order[i] = spare[i]
-            begin = end
-
-
 @kernel
 def correlate(
     tables: Tables,
@@ -213,6 +184,7 @@ def correlate(
             return MISSING, event, 0
         moving = 0
         ending = 0
+        parts = 0
         if opening >= 0:
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
                 if moving == capacity:
@@ -240,6 +212,36 @@ def correlate(
                     keeps = True
                     if not tables.finals[step]:
                         continue
+                tree = planted(tables, index, step, group)
+                if tree != NIL:
+                    before = parts
+                    parts = gather_parts(
+                        tables,
+                        slots,
+                        index,
+                        graph,
+                        counters,
+                        moves,
+                        group,
+                        tree,
+                        step,
+                        events.values,
+                        event,
+                        floor,
+                        edge,
+                        before,
+                    )
+                    if parts == NO_NODES:
+                        return CRAMPED, event, 3 * index.counts[LIVE]
+                    if parts == NO_ROOM or moving == capacity:
+                        return FULL, event, 2 * capacity
+                    if parts > before:
+                        moves.slot[moving] = PARTS
+                        moves.step[moving] = step
+                        moves.node[moving] = before
+                        moves.start[moving] = parts
+                        moving += 1
+                    continue
                 number = tables.access[step]
                 hashed = number != NIL and not tables.ordered[number]
                 if number != NIL and not hashed and index.partners[number, group] != NIL:
@@ -303,12 +305,12 @@ def correlate(
         for move in range(moving):
             arriving += tables.targets[moves.step[move]] != NIL
         if (
-            counters[NODES] + 3 * moving + 2 > graph.label.shape[0]
+            counters[NODES] + 3 * moving + parts + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + arriving > slots.state.shape[0]
             or counters[HITS] + 1 > state.hits.end.shape[0]
         ):
-            return FULL, event, moving
+            return FULL, event, moving + parts
 
         # Then the moves: what they make waits in `moves`.
         position = events.first_position + event
@@ -323,6 +325,12 @@ def correlate(
                     bottom = begin_run(graph, counters, position, events.clocks[event])
                 node = bottom
                 start = counters[STARTS] - 1
+                for register in range(registers):
+                    moves.registers[move, register] = EMPTY
+            elif slot == PARTS:
+                last_part = moves.start[move]
+                node = join_parts(graph, counters, moves, moves.node[move], last_part)
+                start = moves.part_start[last_part - 1]
                 for register in range(registers):
                     moves.registers[move, register] = EMPTY
             else:
@@ -371,6 +379,7 @@ def correlate(
                 slot = find_slot(slots, index, group, moves.registers, move)
             if slot != NIL:
                 add_runs(state, slot, node, start, floor, edge)
+                touch(tables, slots, index, slot)
             else:
                 slot = take_slot(slots, counters, target, node, start)
                 for register in range(registers):

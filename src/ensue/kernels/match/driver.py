@@ -11,14 +11,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ensue.automata.determine import START
 from ensue.errors import BudgetError
 from ensue.kernels.graph.arena import Arena
+from ensue.kernels.graph.chooser import Chooser
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import (
     CONSUME,
     COUNTERS,
+    CRAMPED,
     CROWDED,
+    DEAD,
     DONE,
+    EMPTY,
     FLOOR,
     FOREVER,
     FREE,
@@ -43,6 +48,7 @@ from ensue.kernels.match.correlate import correlate
 from ensue.kernels.match.evaluate import evaluate
 from ensue.kernels.match.layout import Moves, Pending, State, new_moves, new_pending
 from ensue.kernels.memory import doubled, read_only
+from ensue.kernels.sets import union
 from ensue.kernels.tables import Table
 from ensue.messages import Message, Option
 
@@ -77,6 +83,10 @@ class MatchDriver:
     """Compact before every event: slow, for tests."""
     registers: int = 0
     """How many registers a configuration has."""
+    chooser: Chooser | None = None
+    """Chooses among the matches of hits; None: all are handed out."""
+    expiring: tuple[tuple[int, int], ...] = ()
+    """Registers with a column of values: what holds less than an event's value can go nowhere."""
     counters: np.ndarray = field(init=False)
     arena: Arena = field(init=False)
     configurations: Configurations = field(init=False)
@@ -85,6 +95,8 @@ class MatchDriver:
     """How many events of the last push were read: all, unless a budget ran out."""
     _pending: Pending = field(init=False)
     _moves: Moves = field(init=False)
+    _expired: tuple[int, ...] = ()
+    """For each register that expires, the least content that is still of use."""
     _crowd: int = field(init=False)
     """So many configurations, those that have left the window included, are worth a look."""
 
@@ -131,6 +143,10 @@ class MatchDriver:
             positions: the position of each event, where irrelevant ones are left out;
                 not with registers.
         """
+        tables = self.table.arrays(len(alphabet))
+        if len(symbols) <= _SMALL_BATCH and _all_inert(tables, symbols):
+            self.reached = len(symbols)
+            return
         if values is None:
             values = np.zeros((len(symbols), 0), np.int64)
         if positions is None:
@@ -144,14 +160,11 @@ class MatchDriver:
             first_position,
         )
         self.configurations.grow_keys(int(keys.max()) + 1 if len(keys) else 1)
-        tables = self.table.arrays(len(alphabet))
-        if len(symbols) <= _SMALL_BATCH and tables.inert[symbols].all():
-            self.reached = len(symbols)
-            return
         at = self.reached = done = 0
         while at < len(symbols):
-            last = at + 1 if self.compact_always else len(symbols)
-            now = events._replace(symbols=events.symbols[:last])
+            now = events
+            if self.compact_always:
+                now = events._replace(symbols=events.symbols[: at + 1])
             reason, at, detail = self._evaluate(tables, now, at)
             self.reached = at
             if reason == MISSING:
@@ -159,7 +172,7 @@ class MatchDriver:
                     stale = self.table.fill(int(detail), int(symbols[at]), alphabet)
                 except BudgetError:
                     if self.counters[HITS]:
-                        yield self._harvest()
+                        yield from self._harvest()
                     raise
                 tables = self.table.arrays(len(alphabet))
                 if stale:
@@ -172,27 +185,46 @@ class MatchDriver:
                     known = keys[new] >= 0
                     key_clocks[keys[new][known]] = clocks[new][known] + 1
                     done = at
-                yield from self._make_room(int(detail), clock, key_clocks)
+                self._expire(values[min(at, len(symbols) - 1)])
+                nodes = int(detail) if reason == CRAMPED else 0
+                yield from self._make_room(int(detail) - nodes, clock, key_clocks, nodes)
             if reason == CROWDED:
                 self._check_crowd()
+        if len(symbols):
+            self._expire(values[-1])
         if self.counters[HITS]:
-            yield self._harvest()
+            yield from self._harvest()
+
+    def ignores(self, symbols: list[int], alphabet: int) -> bool:
+        """Tell whether events with some symbols move no state and start no run.
+
+        `alphabet` is how many symbols there are.
+        """
+        tables = self.table.arrays(alphabet)
+        opening, idle = tables.cells[START], not self.counters[SLOTS]
+        return all(tables.inert[each] or (idle and opening[each] == DEAD) for each in symbols)
+
+    def _expire(self, values: np.ndarray) -> None:
+        """Note what registers must hold at least from an event with these values on."""
+        self._expired = tuple(int(values[column]) for _, column in self.expiring)
 
     def _evaluate(self, tables: Tables, events: Input, begin: int) -> tuple[int, int, int]:
         """Let the right kernel read on."""
         state = State(self.graph, self.configurations.slots, self.hits, self.counters)
         window = Window(self.window, CONSUME[self.consume])
         if not self.registers:
+            if len(self._pending.place) < len(tables.cells):
+                self._pending = new_pending(len(self._pending.mover), len(tables.cells))
             return evaluate(tables, state, self._pending, events, window, begin)
         index = self.configurations.index
         return correlate(tables, state, index, self._moves, events, window, self._crowd, begin)
 
     def _make_room(
-        self, steps: int, clock: int, key_clocks: np.ndarray | None
+        self, steps: int, clock: int, key_clocks: np.ndarray | None, nodes_wanted: int = 0
     ) -> Iterator[Segment]:
         """Hand out hits, compact the graph, and grow whatever is still too small."""
         if self.counters[HITS]:
-            yield self._harvest()
+            yield from self._harvest()
         kept = self.configurations
         if self.compact_always or not self._all_alive(clock, key_clocks):
             self.compact(clock, key_clocks)
@@ -202,8 +234,9 @@ class MatchDriver:
         # Compacting looks at every key, so with many of them it had better be rare.
         nodes = doubled(len(self.graph.label), keys)
         starts = doubled(len(self.graph.start_clock), keys)
-        if counters[NODES] + 3 * steps + 2 > nodes // 2:
-            nodes = doubled(nodes, 4 * int(counters[NODES] + 3 * steps + 2))
+        wanted = int(counters[NODES]) + 3 * steps + 2 + nodes_wanted
+        if wanted > nodes // 2:
+            nodes = doubled(nodes, 4 * wanted)
         if counters[STARTS] + 1 > starts // 2:
             starts = doubled(starts, 4 * int(counters[STARTS] + 1))
         self.arena.resize(nodes, starts)
@@ -219,7 +252,7 @@ class MatchDriver:
             self._allocate_steps(doubled(_FIRST_STEPS, steps + 1))
 
     def _allocate_steps(self, steps: int) -> None:
-        self._pending = new_pending(steps)
+        self._pending = new_pending(steps, 0)
         self._moves = new_moves(steps, self.registers)
 
     def _check_crowd(self) -> None:
@@ -244,16 +277,23 @@ class MatchDriver:
 
     def _all_alive(self, clock: int, key_clocks: np.ndarray | None) -> bool:
         """Tell whether no start has left the window yet, so that compacting would gain little."""
-        if self.counters[FLOOR] or key_clocks is not None:
+        if self.counters[FLOOR] or key_clocks is not None or self.expiring:
+            return False
+        if not self.counters[SLOTS]:
+            # All matches so far were of one event each, and are handed out.
             return False
         return self.window < 0 or bool(self.graph.start_clock[0] >= clock - self.window)
 
-    def _harvest(self) -> Segment:
+    def _harvest(self) -> Iterator[Segment]:
         """Hand out the hits in a form that outlives what comes."""
         count = int(self.counters[HITS])
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
-        return self.arena.hand_out(hits, self.limit)
+        if self.chooser is None:
+            yield self.arena.hand_out(hits, self.limit)
+        else:
+            used, labels = self.arena.used, self.table.labels
+            yield from self.chooser.choose(used, labels, hits, self.limit, self.arena.hand_out)
 
     def compact(self, clock: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
@@ -267,9 +307,14 @@ class MatchDriver:
             edges = key_clocks[keys] - self.window
         starts = self.graph.start[slots.root[used]]
         alive = (starts >= floor) & (self.graph.start_clock[starts] >= edges)
+        for (register, _), least in zip(self.expiring, self._expired, strict=False):
+            held = slots.registers[used, register]
+            alive &= (held == EMPTY) | (held >= least)
         used, keys, edges = used[alive], keys[alive], edges[alive]
         floors = np.full(len(used), floor, np.int32)
         roots = self.arena.compact(Roots(slots.root[used], edges, floors))
+        if self.chooser is not None:
+            self.chooser.forget()
         self.counters[FLOOR] = 0
         self.configurations.relink(used, roots, keys, self.graph.start)
 
@@ -314,7 +359,7 @@ class MatchDriver:
         """Return where partial matches start, and what they bind."""
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
         bound = self.graph.position[:nodes][self.graph.label[:nodes] > 0]
-        return np.unique(np.concatenate([bound, self.graph.start_position[:starts]]))
+        return union(bound, self.graph.start_position[:starts])
 
     def held(self) -> np.ndarray:
         """Return all values that registers hold."""
@@ -325,8 +370,15 @@ class MatchDriver:
         """How many nodes there are, and how many bytes all arrays take."""
         kept = self.configurations
         arrays = (*self.graph, *kept.slots, *self.hits, *kept.index)
-        return int(self.counters[NODES]), sum(each.nbytes for each in arrays)
+        choosing = 0 if self.chooser is None else self.chooser.nbytes
+        return int(self.counters[NODES]), sum(each.nbytes for each in arrays) + choosing
 
     def live_keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""
         return self.configurations.keys()
+
+
+def _all_inert(tables: Tables, symbols: np.ndarray) -> bool:
+    """Tell whether none of a few events moves a state or starts a run."""
+    inert = tables.inert
+    return all(inert[symbol] for symbol in symbols.tolist())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ensue.kernels.compile.jit import helper, kernel
 from ensue.kernels.layout import (
+    CLIP,
     CONSUME_ANY,
     CONSUME_PARTITION,
     DONE,
@@ -39,7 +40,11 @@ from ensue.kernels.match.layout import (
     Slots,
     State,
 )
-from ensue.kernels.minmax import larger
+from ensue.kernels.minmax import larger, smaller
+
+MANY = 16
+"""From so many contributions of one event on, they are sorted by merging and their states found in
+a table: the time of an event then follows their number, and not its square."""
 
 
 @helper
@@ -124,6 +129,66 @@ def add_hit(
     hits.key[number] = key
 
 
+@helper
+def sort_by_start(pending: Pending, count: int) -> None:
+    """Put numbers of contributions into `order`, by ascending start; equal ones stay in order."""
+    order = pending.order
+    other = pending.scratch
+    for i in range(count):
+        order[i] = i
+    width = 1
+    while width < count:
+        begin = 0
+        while begin < count:
+            middle = smaller(begin + width, count)
+            end = smaller(begin + 2 * width, count)
+            left = begin
+            right = middle
+            for i in range(begin, end):
+                take_left = left < middle
+                if take_left and right < end:
+                    take_left = pending.start[order[left]] <= pending.start[order[right]]
+                if take_left:
+                    other[i] = order[left]
+                    left += 1
+                else:
+                    other[i] = order[right]
+                    right += 1
+            begin = end
+        for i in range(count):
+            order[i] = other[i]
+        width *= 2
+
+
+@helper
+def add_many(state: State, pending: Pending, count: int, key: int, floor: int, edge: int) -> None:
+    """Add sorted contributions to their states, which are found in `place`, all NIL else."""
+    slots = state.slots
+    counters = state.counters
+    place = pending.place
+    slot = slots.heads[key]
+    while slot != NIL:
+        place[slots.state[slot]] = slot
+        slot = slots.next[slot]
+    for i in range(count):
+        number = pending.order[i]
+        target = pending.target[number]
+        node = pending.node[number]
+        start = pending.start[number]
+        slot = place[target]
+        if slot != NIL:
+            add_runs(state, slot, node, start, floor, edge)
+        else:
+            slot = take_slot(slots, counters, target, node, start)
+            slots.next[slot] = slots.heads[key]
+            slots.heads[key] = slot
+            place[target] = slot
+    slot = slots.heads[key]
+    while slot != NIL:
+        place[slots.state[slot]] = NIL
+        slot = slots.next[slot]
+
+
 @kernel
 def evaluate(
     tables: Tables, state: State, pending: Pending, events: Input, window: Window, begin: int
@@ -169,7 +234,7 @@ def evaluate(
         if steps == 0 and movers == 0:
             continue
         if (
-            counters[NODES] + 3 * steps + 2 > graph.label.shape[0]
+            counters[NODES] + 4 * steps + 2 > graph.label.shape[0]
             or counters[STARTS] + 1 > graph.start_clock.shape[0]
             or counters[SLOTS] + steps > slots.state.shape[0]
             or counters[HITS] + 1 > state.hits.end.shape[0]
@@ -213,8 +278,15 @@ def evaluate(
                 for step in range(tables.rows[cell], tables.rows[cell + 1]):
                     node = root
                     label = tables.labels[step]
+                    clip = tables.clips[step]
+                    if clip >= 0:
+                        # A window that began with the run ends here.
+                        least = events.clocks[event] - clip
+                        if graph.start_clock[start] < least:
+                            continue
+                        node = add_node(graph, counters, CLIP, root, NIL, least, start)
                     if label != 0:
-                        node = add_node(graph, counters, label, root, NIL, position, start)
+                        node = add_node(graph, counters, label, node, NIL, position, start)
                     if tables.finals[step]:
                         if hit != NIL:
                             hit = join(graph, counters, hit, hit_start, node, start)
@@ -249,6 +321,10 @@ def evaluate(
                 slot = after
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
+        if waiting > MANY and pending.place.shape[0] >= tables.cells.shape[0]:
+            sort_by_start(pending, waiting)
+            add_many(state, pending, waiting, key, floor, edge)
+            waiting = 0
         for i in range(1, waiting):
             target = pending.target[i]
             node = pending.node[i]

@@ -89,7 +89,14 @@ def link(tables: Tables, slots: Slots, index: Index, key: int, slot: int, group:
             planted = index.partners[number, group] != NIL
             other = slot if planted or index.size[group] > index.counts[SCANNED] else NIL
             while other != NIL:
-                insert(trees_of(slots, index), tables.indexes[number], number, group, other)
+                insert(
+                    trees_of(slots, index),
+                    tables.prefixes[number],
+                    tables.indexes[number],
+                    number,
+                    group,
+                    other,
+                )
                 other = NIL if planted else slots.next[other]
         else:
             content = slots.registers[slot, tables.indexes[number]]
@@ -131,7 +138,14 @@ def unlink(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
             continue
         if tables.ordered[number]:
             if index.partners[number, group] != NIL:
-                remove(trees_of(slots, index), tables.indexes[number], number, group, slot)
+                remove(
+                    trees_of(slots, index),
+                    tables.prefixes[number],
+                    tables.indexes[number],
+                    number,
+                    group,
+                    slot,
+                )
         else:
             left = index.before[slot, number]
             right = index.after[slot, number]

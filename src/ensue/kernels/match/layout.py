@@ -71,7 +71,12 @@ class Index(NamedTuple):
     before: Int32
     after: Int32
     """[slot, index]: its neighbours there, or its children."""
+    whole: Int32
+    """[slot, index]: the node of all in the tree below it, or STALE, or NOTHING."""
 
+
+STALE, NOTHING = -1, -2
+"""Instead of a node of all below a slot: it is not known, or all runs there are over."""
 
 GROUPS, FREE_GROUP, LIVE, SCANNED = range(4)
 """Places in `Index.counts`."""
@@ -86,6 +91,11 @@ class Pending(NamedTuple):
     """[contribution]: a state, the node that is to be joined there, and its latest start."""
     mover: Int32
     """The slots that move."""
+    order: Int32
+    scratch: Int32
+    """The contributions by their starts, where they are many."""
+    place: Int32
+    """[state]: NIL, and while many contributions are added the slot of the state."""
 
 
 class Moves(NamedTuple):
@@ -103,6 +113,14 @@ class Moves(NamedTuple):
     spare: Int32
     dropped: Int32
     """Configurations that end."""
+    part: Int32
+    part_start: Int32
+    """Nodes of configurations that move as one: the move has PARTS for its slot, and until it is
+    done the first of them for its node, and for its start where they end."""
+
+
+PARTS = -2
+"""Instead of the slot that moves: many do, as one."""
 
 
 def new_slots(slots: int, keys: int, registers: int) -> Slots:
@@ -137,12 +155,18 @@ def new_index(slots: int, indexes: int, scan_limit: int) -> Index:
         nil(indexes, slots),
         nil(slots, indexes),
         nil(slots, indexes),
+        nil(slots, indexes),
     )
 
 
-def new_pending(contributions: int) -> Pending:
+def new_pending(contributions: int, states: int) -> Pending:
     """Allocate room for what one event does without registers."""
-    return Pending(*(np.zeros(contributions, np.int32) for _ in Pending._fields))
+
+    def zeros() -> Array:
+        return np.zeros(contributions, np.int32)
+
+    place = np.full(states, NIL, np.int32)
+    return Pending(zeros(), zeros(), zeros(), zeros(), zeros(), zeros(), place)
 
 
 def new_moves(moves: int, registers: int) -> Moves:
@@ -158,6 +182,8 @@ def new_moves(moves: int, registers: int) -> Moves:
         zeros(),
         zeros(),
         np.zeros((moves, registers), np.int64),
+        zeros(),
+        zeros(),
         zeros(),
         zeros(),
         zeros(),

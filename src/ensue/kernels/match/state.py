@@ -6,13 +6,14 @@ depend on what came first. What can be rebuilt (lists of slots, indexes) is not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ensue.kernels.layout import EMPTY, FLOOR, NIL, NODES, STARTS, UNION, Graph
+from ensue.kernels.layout import CLIP, EMPTY, FLOOR, NIL, NODES, STARTS, UNION, Graph
 from ensue.kernels.match.driver import MatchDriver
+from ensue.kernels.tables import Table
 
 
 def save(driver: MatchDriver) -> dict[str, Any]:
@@ -21,14 +22,13 @@ def save(driver: MatchDriver) -> dict[str, Any]:
     nodes, starts = int(driver.counters[NODES]), int(driver.counters[STARTS])
     graph, slots = driver.graph, driver.configurations.slots
     states, state = np.unique(slots.state[used], return_inverse=True)
-    labels = np.flatnonzero(np.bincount(graph.label[:nodes] - UNION)) + UNION
     contents = driver.table.determined.contents
     registers = np.full((len(used), _registers(driver)), EMPTY, np.int64)
     if driver.registers:
         registers[:, driver.table.registers] = slots.registers[used]
     return {
         "states": tuple(contents[number] for number in states.tolist()),
-        "labels": {number: driver.table.labels[number] for number in labels.tolist() if number > 0},
+        "labels": saved_labels(graph.label[:nodes], driver.table),
         "slots/state": state.astype(np.int32),
         "slots/registers": registers,
         "slots/root": slots.root[used],
@@ -44,10 +44,16 @@ def save(driver: MatchDriver) -> dict[str, Any]:
     }
 
 
+def saved_labels(label: np.ndarray, table: Table) -> dict[int, int]:
+    """Return the bits of the labels that nodes of a graph have, by their numbers."""
+    numbers = np.flatnonzero(np.bincount(label - CLIP)) + CLIP
+    return {number: table.labels[number] for number in numbers.tolist() if number > 0}
+
+
 def load(driver: MatchDriver, saved: Mapping[str, Any]) -> None:
     """Put a fresh driver into the state that was saved; ValueError where it cannot be one."""
     table = driver.table
-    _check(saved, _registers(driver))
+    _check(saved, _registers(driver), clips=bool(table.determined.compiled.plan.clips))
     numbers = np.array([table.determined.recall(each) for each in saved["states"]], np.int32)
     label = saved["graph/label"].copy()
     for number, bits in saved["labels"].items():
@@ -69,19 +75,36 @@ def _registers(driver: MatchDriver) -> int:
     return driver.table.determined.compiled.plan.registers
 
 
-def _check(saved: Mapping[str, Any], registers: int) -> None:
+def _check(saved: Mapping[str, Any], registers: int, *, clips: bool) -> None:
     """Make sure that no kernel reads beyond an array, whatever was saved."""
-    nodes, starts = len(saved["graph/label"]), len(saved["graph/start_clock"])
-    count = len(saved["slots/state"])
-    label, left, right = saved["graph/label"], saved["graph/left"], saved["graph/right"]
-    number = np.arange(nodes)
     root, keys = saved["slots/root"], saved["slots/key"]
-    known = np.array([UNION, 0, *saved["labels"]], np.int64)
+    count, starts = len(saved["slots/state"]), len(saved["graph/start_clock"])
+    names = [name for name in saved if name.startswith("graph/")]
+    labels = [CLIP, *saved["labels"]] if clips else saved["labels"]
+    check_graph({name[6:]: saved[name] for name in names}, labels, root)
+    right_shape = len(root) == len(keys) == count and saved["slots/registers"].shape == (
+        count,
+        registers,
+    )
+    if not (
+        right_shape
+        and (keys >= 0).all()
+        and _below(saved["slots/state"], len(saved["states"]))
+        and 0 <= saved["floor"] <= starts
+        and all(isinstance(each, frozenset) and each for each in saved["states"])
+    ):
+        raise ValueError("the saved partial matches are inconsistent")
+
+
+def check_graph(graph: Mapping[str, np.ndarray], labels: Iterable[int], root: np.ndarray) -> None:
+    """Make sure that no kernel reads beyond the arrays of a graph, nor walks it for ever."""
+    nodes, starts = len(graph["label"]), len(graph["start_clock"])
+    label, left, right = graph["label"], graph["left"], graph["right"]
+    number = np.arange(nodes)
+    known = np.array([UNION, 0, *labels], np.int64)
     right_shape = (
-        all(len(saved[f"graph/{name}"]) == nodes for name in ("left", "right", "position", "start"))
-        and len(saved["graph/start_position"]) == starts
-        and len(root) == len(keys) == count
-        and saved["slots/registers"].shape == (count, registers)
+        all(len(graph[name]) == nodes for name in ("left", "right", "position", "start"))
+        and len(graph["start_position"]) == starts
     )
     if not (
         right_shape
@@ -89,13 +112,10 @@ def _check(saved: Mapping[str, Any], registers: int) -> None:
         and ((left >= NIL) & (left < number)).all()
         and ((right >= NIL) & (right < number)).all()
         and (left[label != 0] >= 0).all()
+        and (graph["position"][label > 0] >= 0).all()
         and (right[label == UNION] >= 0).all()
-        and _below(saved["graph/start"], starts)
+        and _below(graph["start"], starts)
         and _below(root, nodes)
-        and (keys >= 0).all()
-        and _below(saved["slots/state"], len(saved["states"]))
-        and 0 <= saved["floor"] <= starts
-        and all(isinstance(each, frozenset) and each for each in saved["states"])
     ):
         raise ValueError("the saved partial matches are inconsistent")
 

@@ -1,10 +1,11 @@
 """The search trees of configurations, one a group and a register that is compared by its order.
 
-A tree is sorted by content, then by slot. Every slot has a rank, a hash of its number, and stands
-below those of higher rank: a treap, whose depth is some small multiple of the logarithm of its
-size whatever the order in which contents come. It needs no room of its own: where the index of
-equalities chains slots (`before`, `after`, and in `partners` the first one), a tree has the
-children of a slot, and in `partners` at the group's number its root.
+A tree is sorted by content, then by slot. Some are sorted by another register before, which an
+equality compares: so those of one value stand together. Every slot has a rank, a hash of its
+number, and stands below those of higher rank: a treap, whose depth is some small multiple of the
+logarithm of its size whatever the order in which contents come. It needs hardly any room of its
+own: where the index of equalities chains slots (`before`, `after`, and in `partners` the first
+one), a tree has the children of a slot, and in `partners` at the group's number its root.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ensue.kernels.layout import (
     Int32,
     Int64,
 )
-from ensue.kernels.match.layout import Index, Slots
+from ensue.kernels.match.layout import STALE, Index, Slots
 from ensue.kernels.match.registers import stirred
 from ensue.kernels.minmax import smaller
 
@@ -41,19 +42,25 @@ class Trees(NamedTuple):
     lower: Int32
     higher: Int32
     """[slot, index]: the children."""
+    whole: Int32
+    """[slot, index]: the node of all below it, STALE where something changed (ranges.py)."""
 
 
 @helper
 def trees_of(slots: Slots, index: Index) -> Trees:
     """Return the trees among the indexes."""
-    return Trees(slots.registers, index.partners, index.before, index.after)
+    return Trees(slots.registers, index.partners, index.before, index.after, index.whole)
 
 
 @helper
-def goes_before(trees: Trees, register: int, slot: int, other: int) -> bool:
-    """Tell whether a slot stands before another one in a tree."""
+def goes_before(trees: Trees, prefix: int, register: int, slot: int, other: int) -> bool:
+    """Tell whether a slot stands before another one in a tree; `prefix` is a register or NIL."""
     mine, its = trees.contents[slot, register], trees.contents[other, register]
-    return mine < its or (mine == its and slot < other)
+    before = mine < its or (mine == its and slot < other)
+    if prefix != NIL:
+        first, its_first = trees.contents[slot, prefix], trees.contents[other, prefix]
+        before = first < its_first or (first == its_first and before)
+    return before
 
 
 @helper
@@ -68,7 +75,7 @@ def hang(trees: Trees, number: int, group: int, parent: int, low: bool, slot: in
 
 
 @subroutine
-def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> None:
+def insert(trees: Trees, prefix: int, register: int, number: int, group: int, slot: int) -> None:
     """Put a slot into the tree of its group.
 
     It goes down to where its rank belongs; what hangs there is parted into those before it, and
@@ -78,14 +85,17 @@ def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> N
     parent = NIL
     low = False
     other = trees.root[number, group]
+    trees.whole[slot, number] = STALE
     while other != NIL and stirred(0, other) >= rank:
         parent = other
-        low = goes_before(trees, register, slot, other)
+        trees.whole[other, number] = STALE
+        low = goes_before(trees, prefix, register, slot, other)
         other = trees.lower[other, number] if low else trees.higher[other, number]
     hang(trees, number, group, parent, low, slot)
     last, first = slot, slot
     while other != NIL:
-        if goes_before(trees, register, slot, other):
+        trees.whole[other, number] = STALE
+        if goes_before(trees, prefix, register, slot, other):
             hang(trees, number, group, first, first != slot, other)
             first = other
             other = trees.lower[other, number]
@@ -98,17 +108,20 @@ def insert(trees: Trees, register: int, number: int, group: int, slot: int) -> N
 
 
 @subroutine
-def remove(trees: Trees, register: int, number: int, group: int, slot: int) -> None:
+def remove(trees: Trees, prefix: int, register: int, number: int, group: int, slot: int) -> None:
     """Take a slot out of the tree of its group; its children are merged by their ranks."""
     parent = NIL
     low = False
     other = trees.root[number, group]
     while other != slot:
         parent = other
-        low = goes_before(trees, register, slot, other)
+        trees.whole[other, number] = STALE
+        low = goes_before(trees, prefix, register, slot, other)
         other = trees.lower[other, number] if low else trees.higher[other, number]
     lower, higher = trees.lower[slot, number], trees.higher[slot, number]
     while lower != NIL and higher != NIL:
+        trees.whole[lower, number] = STALE
+        trees.whole[higher, number] = STALE
         if stirred(0, lower) >= stirred(0, higher):
             hang(trees, number, group, parent, low, lower)
             parent, low = lower, False
