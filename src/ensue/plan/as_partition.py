@@ -42,6 +42,8 @@ def _sees_others(formula: f.Formula) -> bool:
     match formula:
         case f.Sequence(contiguous=contiguous) | f.Repeat(contiguous=contiguous):
             return contiguous
+        case f.Within(window=window):
+            return window.kind == "events"
         case _:
             return isinstance(formula, f.Unless | f.Absent | f.Select | f.Project)
 

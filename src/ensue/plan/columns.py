@@ -35,7 +35,8 @@ def columns_read(
         paths.add(bound.clock.column)
     if plan.compiled is not None:
         # Machines of their own, such as that of an UNLESS, evaluate all of their predicates.
-        answered -= {each for absent in plan.compiled.absent for each in absent.all_predicates()}
+        beside = (*plan.compiled.absent, *(() if plan.following is None else (plan.following,)))
+        answered -= {each for absent in beside for each in absent.all_predicates()}
     asks_type = False
     for predicate in predicates(plan):
         if predicate in answered or isinstance(predicate, AtStart):
@@ -48,7 +49,10 @@ def columns_read(
     for expression in _compared(plan):
         paths |= paths_of(expression)
         asks_type = asks_type or _asks_type(expression)
-    paths.update(_aggregated(plan))
+    for argument in _aggregated(plan):
+        paths |= paths_of(argument)
+        asks_type = asks_type or _asks_type(argument)
+    paths.update(_keys(plan))
     names = {path[0] for path in paths}
     chosen = [options.time, options.tiebreak, options.type if asks_type else None]
     for name in chosen:
@@ -67,8 +71,10 @@ def predicates(plan: PhysicalPlan) -> Iterator[Predicate]:
     """Give all predicates on single events that a plan evaluates."""
     if plan.compiled is not None:
         yield from plan.compiled.all_predicates()
+        if plan.following is not None:
+            yield from plan.following.all_predicates()
         return
-    for each in f.subformulas(plan.formula):
+    for each in _subformulas(plan):
         if isinstance(each, f.Atom):
             yield TypeTest(each.type, each.stream)
         elif isinstance(each, f.Filter):
@@ -77,32 +83,45 @@ def predicates(plan: PhysicalPlan) -> Iterator[Predicate]:
                     yield condition.predicate
 
 
+def _subformulas(plan: PhysicalPlan) -> Iterator[f.Formula]:
+    """Give all parts of the formula, and of what must not follow it."""
+    yield from f.subformulas(plan.formula)
+    if plan.absence is not None:
+        yield from f.subformulas(plan.absence.absent)
+
+
 def _compared(plan: PhysicalPlan) -> Iterator[Expression]:
     """Give what is compared between events."""
     if plan.compiled is not None:
         yield from plan.compiled.all_expressions()
-    for each in f.subformulas(plan.formula):
+    if plan.following is not None:
+        yield from plan.following.all_expressions()
+    for each in _subformulas(plan):
         if isinstance(each, f.Filter):
             for condition in each.conditions:
                 if isinstance(condition, Relation):
                     yield condition.predicate
 
 
-def _aggregated(plan: PhysicalPlan) -> Iterator[Path]:
-    """Give the attributes that are aggregated, or compared with those of other events."""
-    for each in f.subformulas(plan.formula):
+def _aggregated(plan: PhysicalPlan) -> Iterator[Expression]:
+    """Give what is aggregated."""
+    totals = plan.bound.totals
+    columns = [] if totals is None else list(totals.columns)
+    for each in _subformulas(plan):
         if isinstance(each, f.Aggregate):
-            yield from (column.path for column in each.columns if column.path is not None)
-        elif isinstance(each, f.Filter):
+            columns += each.columns
+    yield from (column.argument for column in columns if column.argument is not None)
+
+
+def _keys(plan: PhysicalPlan) -> Iterator[Path]:
+    """Give the attributes that are compared with those of other events."""
+    for each in _subformulas(plan):
+        if isinstance(each, f.Filter):
             for condition in each.conditions:
                 if isinstance(condition, Trend):
                     yield condition.path
                 elif isinstance(condition, SameKey):
                     yield from (path for _, path in condition.keys)
-    totals = plan.bound.totals
-    for total in () if totals is None else totals.columns:
-        if total.path is not None:
-            yield total.path
 
 
 def _asks_type(expression: Expression) -> bool:

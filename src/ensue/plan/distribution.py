@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +42,8 @@ def distribution_of(bound: BoundQuery, formula: f.Formula) -> Distribution:
         return Distribution("one", "CONSUME BY ANY forgets across all partitions")
     if bound.partition:
         return Distribution("keys", "no match has events of two keys", bound.partition)
+    if bound.not_followed is not None:
+        return Distribution("one", "what must not follow may be anywhere, without PARTITION BY")
     if bound.consume == "PARTITION":
         return Distribution("one", "CONSUME BY PARTITION without PARTITION BY forgets everything")
     if asks_start(formula):
@@ -58,6 +61,23 @@ def distribution_of(bound: BoundQuery, formula: f.Formula) -> Distribution:
     if bound.every is not None:
         return Distribution("one", "EVERY adds up over all events, and there is no PARTITION BY")
     return Distribution("slices", "WITHIN bounds a match in time", window=bound.window.size)
+
+
+def shared_distribution(levels: Sequence[BoundQuery]) -> Distribution:
+    """Decide how events may be spread for queries that read each other's matches: by common keys.
+
+    What is partitioned by more keys is also partitioned by these.
+    """
+    if any(bound.consume == "ANY" for bound in levels):
+        return Distribution("one", "CONSUME BY ANY forgets across all partitions")
+    common = [
+        path for path in levels[0].partition if all(path in each.partition for each in levels)
+    ]
+    if not common:
+        why = "the query and its derived streams have no key of PARTITION BY in common"
+        return Distribution("one", why)
+    why = "the query and its derived streams share the key"
+    return Distribution("keys", why, tuple(common))
 
 
 def asks_start(formula: f.Formula) -> bool:

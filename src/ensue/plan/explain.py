@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
+from ensue.analysis.derived import Level
 from ensue.automata.compiled import Compiled
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.words import predicate_text
@@ -17,11 +18,12 @@ from ensue.logic.formula import (
     Formula,
     Project,
     Select,
+    Within,
     describe,
     is_unary,
     subformulas,
 )
-from ensue.options import ReadOptions
+from ensue.options import DEFAULT_LIMITS, ReadOptions
 from ensue.plan.as_partition import equal_attribute
 from ensue.plan.columns import columns_read
 from ensue.plan.correlated import is_equality
@@ -32,18 +34,41 @@ from ensue.plan.explain_aggregates import (
     listing_cost,
     why_listed,
 )
+from ensue.plan.explain_choice import CHOSEN, choice_text
+from ensue.plan.explain_registers import costs
 from ensue.plan.physical import PhysicalPlan
 
 
 def explain(plan: PhysicalPlan) -> str:
-    """Describe the formula, the predicates, the automaton, the cost and the distribution."""
-    parts = [
+    """Describe the cost and the plan, then the formula, the predicates and the automaton."""
+    return "\n\n".join(f"{title}\n{indented(text)}" for title, text in explained_parts(plan))
+
+
+def explained_parts(plan: PhysicalPlan) -> list[tuple[str, str]]:
+    """Return the parts of an explanation, each with its title."""
+    (cost, *decided), machinery = _automaton_parts(plan)
+    return [
+        cost,
+        ("plan", describe_plan(plan)),
+        *decided,
+        *_deadline_parts(plan),
         ("query", format_query(plan.bound.tree)),
         ("formula", describe(plan.formula)),
-        *_automaton_parts(plan),
-        ("distribution", str(plan.distribution)),
+        *machinery,
     ]
-    return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in parts)
+
+
+def explain_levels(levels: Sequence[Level], plans: Sequence[PhysicalPlan]) -> str:
+    """Draw the chain of derived streams, and explain each of its queries."""
+    names = [level.name or "the query" for level in levels]
+    reads = [", ".join((*level.given, *level.derived)) for level in levels]
+    width = max(map(len, reads))
+    chain = [f"{read:<{width}} ──▶ {name}" for read, name in zip(reads, names, strict=True)]
+    parts = [("chain", "\n".join(chain))]
+    for level, plan in zip(levels, plans, strict=True):
+        title = f"stream {level.name}" if level.name else "the query"
+        parts.append((title, explain(plan)))
+    return "\n\n".join(f"{title}\n{indented(text)}" for title, text in parts)
 
 
 def automaton_of(plan: PhysicalPlan) -> Drawing:
@@ -62,6 +87,8 @@ def describe_plan(plan: PhysicalPlan) -> str:
         lines.append(f"automaton: {len(compiled.predicates)} predicates on single events")
         if compiled.plan.registers:
             lines.append(f"registers: {compiled.plan.registers}")
+    if plan.choice is not None:
+        lines.append(f"choice: SELECT {plan.choice}, on the match graph")
     if plan.residual is not None:
         lines.append(
             f"left to listing: {', '.join(_left_to_listing(plan)) or 'duplicates are dropped'}"
@@ -81,8 +108,12 @@ def _left_to_listing(plan: PhysicalPlan) -> Iterator[str]:
         f"AGGREGATE {inner_aggregate.formula.variable}"
         for inner_aggregate in residual.inner_aggregates
     )
-    if residual.intervals:
+    if not all(each.after for each in residual.intervals):
         yield "UNLESS with conditions between events"
+    if any(each.after for each in residual.intervals):
+        yield "NOT FOLLOWED BY with conditions on events of the match"
+    if residual.choice is not None:
+        yield f"SELECT {residual.choice}"
     for operator in residual.operators:
         match operator:
             case Aggregate():
@@ -95,30 +126,58 @@ def _left_to_listing(plan: PhysicalPlan) -> Iterator[str]:
                 yield "the projection"
 
 
-def _automaton_parts(plan: PhysicalPlan) -> list[tuple[str, str]]:
+def _automaton_parts(
+    plan: PhysicalPlan,
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return what a query costs and how its parts are decided, and then what it becomes."""
     bound, formula, compiled = plan.bound, plan.formula, plan.compiled
     if compiled is None:
         reason = f"by definition, because of {plan.why}: slow, for small streams only"
-        return [("evaluation", reason)]
+        return [("evaluation", reason)], []
     drawing = draw(compiled)
-    conditions = "" if is_unary(formula) else _conditions(compiled, formula)
+    conditions = (
+        "" if is_unary(formula) else _conditions(compiled, formula, chooses=plan.choice is not None)
+    )
     equal = None if not conditions else equal_attribute(bound, formula)
     if equal is not None:
         conditions += "\n" + _AS_PARTITION.format(equal)
     between = [("conditions", conditions)] if conditions else []
     computed = aggregates(compiled, plan.operators)
-    return [
-        ("predicates", _predicates(compiled)),
-        ("automaton", _automaton(drawing)),
+    chosen = choice_text(plan)
+    costs = [
+        ("cost", "\n".join([*_cost(plan, drawing, compiled), *_key_cost(bound)])),
         *between,
         *([("aggregates", computed)] if computed else []),
-        ("cost", "\n".join([*_cost(plan, drawing, compiled), *_key_cost(bound)])),
+        *([("choice", chosen)] if chosen else []),
     ]
+    machinery = [("predicates", _predicates(compiled)), ("automaton", _automaton(drawing))]
+    return costs, machinery
 
 
-def _conditions(compiled: Compiled, formula: Formula) -> str:
+def _deadline_parts(plan: PhysicalPlan) -> list[tuple[str, str]]:
+    """Tell what must not follow, and how that is decided."""
+    absence = plan.absence
+    if absence is None:
+        return []
+    lines = [describe(absence.absent)]
+    if plan.compiled is not None:
+        lines.append(_WAITS + (_COMPARED if absence.outer else _EAGERLY))
+    return [("must not follow", "\n".join(lines))]
+
+
+_WAITS = (
+    "What completes a match waits for its deadline, with the part of the match graph below it, and "
+    "is listed when it is decided"
+)
+_EAGERLY = "; it is dropped as soon as it is followed in time."
+_COMPARED = (
+    ", and compared then with what followed in time, because conditions name events of the match."
+)
+
+
+def _conditions(compiled: Compiled, formula: Formula, *, chooses: bool) -> str:
     """Tell how each condition between events is decided."""
-    ways = _ways(compiled)
+    ways = _ways(compiled, chooses=chooses)
     texts = dict.fromkeys(
         condition.text
         for each in subformulas(formula)
@@ -126,14 +185,17 @@ def _conditions(compiled: Compiled, formula: Formula) -> str:
         for condition in each.conditions
         if not isinstance(condition, Each) or condition.text in ways
     )
+    texts |= dict.fromkeys(each.text for each in subformulas(formula) if isinstance(each, Within))
     lines = [f"{text}:  {ways.get(text, _ONE_EVENT)}" for text in texts]
     count = compiled.plan.registers
     if count:
         lines.append(f"{count} registers; runs with equal contents are one configuration")
+    following = {each.absent for each in compiled.plan.intervals if each.after}
     lines += [
         f"UNLESS {number + 1} is evaluated beside the pattern, and decided as matches are listed"
         + (_CORRELATED if absent.plan.correlated else "")
         for number, absent in enumerate(compiled.absent)
+        if number not in following
     ]
     if compiled.hides:
         lines.append("several runs may be one match: duplicates are dropped on listing")
@@ -145,11 +207,11 @@ _AS_PARTITION = (
     "meets no other {0} either"
 )
 _ONE_EVENT = "a predicate, because its variables are bound to one event"
-_HASH = "hash index; an event finds its partners in a time that does not grow with the window"
-_TREE = (
-    "search tree; an event visits the different values that it passes; few, or many at a time, are "
-    "scanned"
+_WINDOW = (
+    "a register holds where the window began; an event visits the different beginnings that are "
+    "still inside"
 )
+_CLIPPED = "on the match graph, which knows where runs began; the time per event does not follow it"
 _CORRELATED = (
     "; its own matches are kept as far as the window reaches, by the values of their equalities "
     "with the pattern"
@@ -165,18 +227,20 @@ _IN_INTERVAL = (
 _LISTING = "on listing; matches are found without it, and each is checked as it is listed"
 
 
-def _ways(compiled: Compiled) -> dict[str, str]:
+def _ways(compiled: Compiled, *, chooses: bool) -> dict[str, str]:
     """Return how the condition with a text is decided, and what that costs."""
-    ways: dict[str, str] = {}
+    ways = costs(compiled, chooses=chooses)
+    windows = {each.register for each in compiled.plan.windows}
     for instance in compiled.plan.instances:
-        signs = {sign for watch in instance.watches for _, sign in watch.compare}
-        ways[instance.text] = _HASH if signs == {"="} else _TREE
+        if instance.registers & windows:
+            ways[instance.text] = _WINDOW
+    ways |= {clip.text: _CLIPPED for clip in compiled.plan.clips}
     for deferred in compiled.plan.deferred:
         ways[deferred.condition.text] = _LISTING
     for interval in compiled.plan.intervals:
         absent = compiled.absent[interval.absent]
         outer = frozenset(name for name, _ in interval.outer)
-        ways |= _ways(absent) | {
+        ways |= _ways(absent, chooses=False) | {
             each.condition.text: _BY_VALUE if is_equality(each, outer) else _IN_INTERVAL
             for each in absent.plan.correlated
         }
@@ -209,9 +273,10 @@ def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]
     states = f"{drawing.states - 1}" if drawing.complete else "very many"
     match plan.operator:
         case "count by listing":
-            return [listing_cost(why_listed(bound, compiled, plan.operators))]
+            choice = None if plan.residual is None else plan.residual.choice
+            return [listing_cost(why_listed(bound, compiled, plan.operators, choice))]
         case "count on the graph":
-            return [ON_GRAPH]
+            return [ON_GRAPH if plan.choice is None else CHOSEN]
         case "count":
             return _counting_cost(bound, states)
     lines = [
@@ -224,11 +289,27 @@ def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]
             "finds, at most as many as there are different register contents in the window, "
             "however many partial matches share them."
         ]
+    lines += _refusing_cost(plan)
     if bound.window is None:
         lines.append("Without WITHIN every start stays alive: memory grows with the stream.")
     else:
         lines.append("Memory is bounded by what starts within the window.")
     return lines
+
+
+def _refusing_cost(plan: PhysicalPlan) -> list[str]:
+    """Tell what it costs to refuse matches that only listing can refuse."""
+    residual = plan.residual
+    if residual is None or not residual.refuses_unbounded:
+        return []
+    many = ""
+    if residual.repeated:
+        many = f", which may be exponentially many with the events that {residual.repeated} chooses"
+    return [
+        f"Matches are listed before {', '.join(residual.unbounded)} can refuse them{many}; where "
+        f"one event completes more than {DEFAULT_LIMITS.matches:,}, listing stops with a "
+        "BudgetError (the option max_matches raises that budget), and nothing else is lost."
+    ]
 
 
 def _key_cost(bound: BoundQuery) -> list[str]:
@@ -255,5 +336,6 @@ def _counting_cost(bound: BoundQuery, states: str) -> list[str]:
     return lines
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.split("\n"))
+def indented(text: str) -> str:
+    """Put two spaces before every line."""
+    return "\n".join(f"  {line}" if line else line for line in text.split("\n"))

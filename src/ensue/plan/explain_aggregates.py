@@ -26,8 +26,8 @@ _CHECKED = "checked on each match as it is listed"
 
 def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str:
     """Tell how computed events are made and filtered; empty: there are none."""
-    plain = not (compiled.plan.deferred or compiled.plan.inner_aggregates or compiled.hides)
-    together = plain and is_columnar(tuple(operators))
+    made = frozenset(each.formula.variable for each in compiled.plan.inner_aggregates)
+    together = is_columnar(tuple(operators), made)
     lines = []
     for operator in operators:
         if isinstance(operator, f.Aggregate):
@@ -47,7 +47,7 @@ def aggregates(compiled: Compiled, operators: Sequence[ResidualOperator]) -> str
 def aggregate_name(formula: f.Aggregate) -> str:
     """Return how a query calls what an AGGREGATE computes."""
     if formula.variable == SELECTED:
-        return ", ".join(column.name for column in formula.columns)
+        return ", ".join(formula.names)
     return f"AGGREGATE {formula.variable}"
 
 
@@ -64,7 +64,12 @@ def _filters(compiled: Compiled, operators: Sequence[ResidualOperator]) -> Itera
             yield deferred.condition.text
 
 
-def why_listed(bound: BoundQuery, compiled: Compiled, operators: Sequence[ResidualOperator]) -> str:
+def why_listed(
+    bound: BoundQuery,
+    compiled: Compiled,
+    operators: Sequence[ResidualOperator],
+    choice: f.Choice | None,
+) -> str:
     """Tell why the matches of a query cannot be counted without being listed; empty: they can."""
     reasons: list[str] = []
     for operator in operators:
@@ -84,13 +89,11 @@ def why_listed(bound: BoundQuery, compiled: Compiled, operators: Sequence[Residu
     ]
     if compiled.plan.intervals:
         reasons.append("UNLESS with conditions between events")
+    if choice is not None:
+        reasons.append(f"SELECT {choice}")
     columns = () if bound.totals is None else bound.totals.columns
     computed = {each.variable for each in operators if isinstance(each, f.Aggregate)}
-    reasons += [
-        f"{each.function}({each.variable}.…) of computed events"
-        for each in columns
-        if each.variable in computed
-    ]
+    reasons += [f"{each.text} of computed events" for each in columns if each.variable in computed]
     if not reasons and compiled.hides:
         reasons.append("runs of which several may be one match")
     return ", ".join(dict.fromkeys(reasons))

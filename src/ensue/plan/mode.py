@@ -23,5 +23,9 @@ class ExecutionMode:
     """Compact the match graph after every step: for tests."""
     warns: bool = True
     """Warn when many events are evaluated by definition."""
+    silent: bool = False
+    """Warn of nothing: for queries that are not the user's own."""
     exact: bool = False
     """Give counts of any size."""
+    threads: int = 1
+    """How many threads may evaluate a large batch of events."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ensue.analysis.conditions import Each
-from ensue.analysis.expressions import EventType, subexpressions
+from ensue.analysis.conditions import Each, Relation, Trend
+from ensue.analysis.expressions import EventType, Expression, subexpressions
 from ensue.automata.deferred import Deferred, InnerAggregate, Interval
 from ensue.logic import formula as f
 from ensue.plan.aggregate_bounds import AggregateBound
@@ -35,6 +35,10 @@ class Residual:
     """Whether the labels of the matches that pass are read."""
     adjoined: int = 0
     """The bit of events whose predecessor in the (sub)stream is bound too."""
+    choice: f.Choice | None = None
+    """What SELECT chooses among the matches of one completing event."""
+    repeated: str = ""
+    """The parts of the pattern that any number of events may be chosen for, if there are any."""
 
     @property
     def refuses(self) -> bool:
@@ -42,30 +46,72 @@ class Residual:
         return bool(self.deferred or self.intervals) or filters(self.operators)
 
     @property
+    def refuses_unbounded(self) -> bool:
+        """Whether matches are refused, or compared, that only listing tells, one by one."""
+        compared = self.choice is not None or any(isinstance(e, f.Select) for e in self.operators)
+        return (self.refuses or compared) and bool(self.unbounded)
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """What matches are refused for that only listing tells, one by one."""
+        bounded = {each.text for each in self.bounds}
+        conditions = [each.condition.text for each in self.deferred]
+        for operator in self.operators:
+            match operator:
+                case f.Filter():
+                    conditions += [each.text for each in operator.conditions]
+                case f.Select(strategy=strategy):
+                    conditions.append(strategy)
+        if any(not each.after for each in self.intervals):
+            conditions.append("UNLESS with conditions between events")
+        if any(each.after for each in self.intervals):
+            conditions.append("NOT FOLLOWED BY with conditions on events of the match")
+        if self.choice is not None:
+            conditions.append(f"SELECT {self.choice}")
+        return tuple(dict.fromkeys(each for each in conditions if each not in bounded))
+
+    @property
     def columnar(self) -> bool:
         """Whether all of it can be done on columns of matches."""
-        plain = not (self.positions_only or self.deferred or self.inner_aggregates or self.by_word)
-        checks = bool(self.intervals) and not self.operators
-        return plain and self.consume == "NONE" and (checks or is_columnar(self.operators))
+        if self.positions_only or self.by_word or self.choice is not None:
+            return False
+        made = {each.formula.variable for each in self.inner_aggregates}
+        decided = self.consume == "NONE" and self.decided_on_columns
+        return decided and is_columnar(self.operators, frozenset(made))
+
+    @property
+    def decided_on_columns(self) -> bool:
+        """Whether all deferred conditions can be decided on columns of matches."""
+        known = Each | Relation | Trend
+        for each in self.deferred:
+            # Computed events have no type.
+            typed = each.inner_aggregates and any(map(_asks_type, each.expressions()))
+            if typed or not isinstance(each.condition, known):
+                return False
+        return True
 
 
-def is_columnar(operators: tuple[ResidualOperator, ...]) -> bool:
-    """Tell whether operators can be applied to columns of matches."""
-    computed: set[str] = set()
+def is_columnar(
+    operators: tuple[ResidualOperator, ...], made: frozenset[str] = frozenset()
+) -> bool:
+    """Tell whether operators can be applied to columns of matches with some computed variables."""
+    computed = set(made)
     for operator in operators:
         match operator:
-            case f.Aggregate(variable=name, columns=columns):
-                if name in computed or any(each.variable in computed for each in columns):
-                    return False
+            case f.Aggregate(variable=name):
                 computed.add(name)
             case f.Filter(conditions=conditions):
                 for each in conditions:
                     if not isinstance(each, Each) or each.variable not in computed:
                         return False
-                    if any(isinstance(e, EventType) for e in subexpressions(each.predicate)):
+                    if _asks_type(each.predicate):
                         return False
             case f.Project():
                 pass
             case _:
                 return False
-    return bool(computed)
+    return True
+
+
+def _asks_type(expression: Expression) -> bool:
+    return any(isinstance(each, EventType) for each in subexpressions(expression))

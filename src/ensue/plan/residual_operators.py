@@ -161,7 +161,7 @@ def read_columns(operators: tuple[ResidualOperator, ...]) -> set[str]:
     for operator in operators:
         match operator:
             case f.Aggregate(columns=columns):
-                read |= {each.path[0] for each in columns if each.path is not None}
+                read |= {path[0] for each in columns for path in each.paths}
             case f.Filter(conditions=conditions):
                 for each in conditions:
                     match each:
@@ -177,6 +177,13 @@ def read_columns(operators: tuple[ResidualOperator, ...]) -> set[str]:
 def filters(operators: tuple[ResidualOperator, ...]) -> bool:
     """Tell whether operators may leave nothing of the matches of an event."""
     return any(isinstance(each, f.Filter) or is_strict(each) for each in operators)
+
+
+def shown_bits(operators: tuple[ResidualOperator, ...], variables: tuple[str, ...]) -> int:
+    """Return the bits of labels that count in a support: of variables that projections leave."""
+    kept = [each.variables for each in operators if isinstance(each, f.Project)]
+    left = (name in frozenset(variables).intersection(*kept) for name in variables)
+    return sum(1 << bit for bit, shows in enumerate(left) if shows)
 
 
 def adds_only(operators: tuple[ResidualOperator, ...]) -> bool:

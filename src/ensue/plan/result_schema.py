@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ensue.analysis.bound import BoundQuery
@@ -11,6 +11,7 @@ from ensue.analysis.types import Type
 from ensue.analysis.variables import Variables
 from ensue.logic.build import SELECTED
 from ensue.logic.complex_event import ComplexEvent
+from ensue.plan.satisfied import Satisfied, satisfied
 from ensue.predicates.arrow_values import python_value
 
 Path = tuple[str, ...]
@@ -45,6 +46,10 @@ class ResultSchema:
     """The first position that the query sees."""
     query: str | None = None
     """The name of the query, where it has one."""
+    has_deadlines: bool = False
+    """Whether matches have deadlines, by which nothing has followed them."""
+    satisfied: Satisfied = field(default_factory=Satisfied, compare=False, repr=False)
+    """What every match satisfies."""
 
     @property
     def numbering(self) -> Numbering:
@@ -89,8 +94,8 @@ def result_schema(
             for name, each in computed.items()
             if name in bound.shown
         }
-    if bound.columns:
-        computed[SELECTED] = {each.name: bound.selected_types[each.name] for each in bound.columns}
+    if bound.computed.columns or bound.computed.derived:
+        computed[SELECTED] = bound.selected_types
     if positions_only:
         variables, computed = {}, {}
     totals, counts = None, frozenset[str]()
@@ -108,6 +113,8 @@ def result_schema(
         totals,
         positions_only,
         counts if exact else frozenset(),
+        has_deadlines=bound.not_followed is not None,
+        satisfied=satisfied(bound),
     )
 
 
