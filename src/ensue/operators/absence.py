@@ -10,19 +10,26 @@ what those conditions ask of them (see results/correlation.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from ensue.analysis.bound import BoundQuery
+from ensue.automata.compiled import AtStart, Compiled
+from ensue.automata.deferred import Interval
 from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Listing
 from ensue.kernels.match.evaluate import carry_latest
+from ensue.kernels.sets import union
+from ensue.logic.evaluate import Tally
 from ensue.messages import Message, Option
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.operators.replay_point import ReplayPoint
+from ensue.plan.residual import Residual
 from ensue.results.absent_matches import AbsentMatches
+from ensue.results.correlation import Correlation
 from ensue.results.intervals import Barriers, LatestStarts
 from ensue.results.match_set import GraphMatches, MatchSet, TooManyError, Word
 from ensue.results.residual_filter import ResidualFilter
@@ -38,7 +45,8 @@ class Engine(Protocol):
 
     def begin_at(self, position: int) -> None: ...
     def check(self, stream: EventBatch) -> None: ...
-    def push(self, stream: EventBatch) -> OperatorOutput: ...
+    def push(self, stream: EventBatch, *, keys: np.ndarray | None = None) -> OperatorOutput: ...
+    def live_keys(self) -> np.ndarray: ...
     def first_needed(self, next_position: int) -> int: ...
     def needed(self) -> np.ndarray | None: ...
     def save(self) -> dict[str, Any]: ...
@@ -55,11 +63,22 @@ class AbsenceOperator:
     latest_starts: list[LatestStarts] = field(default_factory=list)
     events: EventStore = field(default_factory=EventStore)
     """The events that matches of ψ refer to, where conditions have to look at them."""
+    shares_keys: bool = False
+    """Whether the engine has no keys of its own, and goes by the numbers that φ gives them."""
+    _replay: ReplayPoint = field(default_factory=ReplayPoint)
 
     @property
     def barriers(self) -> Barriers | AbsentMatches:
         """What is known so far."""
         return Barriers(tuple(self.latest_starts))
+
+    def latest_in(self, first: int, count: int) -> np.ndarray:
+        """Return, for some of the last events, the latest start of what has ended by then."""
+        parts = [
+            each.latest[max(first - each.first, 0) : max(first + count - each.first, 0)]
+            for each in self.latest_starts
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
 
     @property
     def _reached(self) -> int:
@@ -81,7 +100,7 @@ class AbsenceOperator:
         if known > 0:
             stream, keys = stream.slice(known, len(stream.times)), keys[known:]
         try:
-            found = self.engine.push(stream).matches
+            found = self.engine.push(stream, keys=keys if self.shares_keys else None).matches
         except StoppedError as stopped:
             read = stopped.position - stream.first
             self._note(stopped.output.matches, stream.slice(0, read), keys[:read], first_needed)
@@ -98,34 +117,69 @@ class AbsenceOperator:
             self.by_key = np.concatenate([self.by_key, more])
         latest = np.full(len(stream.times), _NEVER, np.int64)
         if isinstance(found, ResidualFilter):
-            self._look_at(found, stream)
-            for end, start in found.latest_starts():
-                latest[end - stream.first] = start
+            found.events = self.events.view(stream)
+            try:
+                for end, start in found.latest_starts():
+                    latest[end - stream.first] = start
+            except TooManyError as error:
+                raise self._stopped(error, stream, keys, first_needed) from error
+            self._keep(stream)
         else:
             assert isinstance(found, GraphMatches)
             for segment in found.segments:
-                for listing in segment.listings():
-                    np.maximum.at(latest, listing.end - stream.first, listing.start)
+                # A node knows the latest start below it, which is inside the window.
+                graph, hits = segment.graph, segment.hits
+                starts = graph.start_position[graph.start[hits.root]]
+                np.maximum.at(latest, hits.end - stream.first, starts)
         carry_latest(keys, self.by_key, latest)
         self.latest_starts = [
             each for each in self.latest_starts if each.first + len(each.latest) > first_needed
         ]
         self.latest_starts.append(LatestStarts(stream.first, latest))
 
-    def _look_at(self, found: MatchSet, stream: EventBatch) -> Callable[[], EventBatch]:
-        """Keep the events of a batch, for matches that end in it or later; return them."""
+    def _stopped(
+        self, error: TooManyError, stream: EventBatch, keys: np.ndarray, first_needed: int
+    ) -> StoppedError:
+        """Return to before the event that completes too many matches, as if the batch ended there.
+
+        What is found up to there is noted.
+        """
+        engine: Any = self.engine
+        self.engine = self._replay.returned(engine, self.events)
+        read = error.position - stream.first
+        if read:
+            again = stream.slice(0, read)
+            self._note(self.engine.push(again).matches, again, keys[:read], first_needed)
+        budget_error = BudgetError(
+            Message(
+                f"the event at position {error.position} completes more than "
+                f"{engine.limits.matches:,} matches of what stands right of UNLESS or NOT FOLLOWED "
+                f"BY, which are listed {self._why}, refused ones included; a shorter WITHIN, a "
+                "PARTITION BY, stricter filters or no repetition there make them fewer, and ",
+                Option("max_matches"),
+                " raises the budget",
+            )
+        )
+        return StoppedError(budget_error, NO_OUTPUT, error.position)
+
+    @property
+    def _why(self) -> str:
+        """Why matches are listed, for messages."""
+        return "because of conditions that only listing decides"
+
+    def _keep(self, stream: EventBatch) -> None:
+        """Keep the events of a batch, for the replay point too."""
         self.events.add(stream)
-        view = self.events.view()
-        if isinstance(found, ResidualFilter):
-            found.events = view
+        engine: Any = self.engine
+        self._replay.note(engine, stream)
+        after = stream.first + len(stream.times)
         if self.events.has_grown:
-            after = stream.first + len(stream.times)
-            self.events.forget_before(self.engine.first_needed(after))
+            oldest = min(self.engine.first_needed(after), self._replay.oldest)
+            self.events.forget_before(oldest)
         if self.events.is_large:
-            needed = self.engine.needed()
-            if needed is not None:
-                self.events.keep_only(needed)
-        return view
+            now, then = self.engine.needed(), self._replay.needed(after)
+            if now is not None and then is not None:
+                self.events.keep_only(union(now, then))
 
     def save(self) -> dict[str, Any]:
         """Save what is known of ψ."""
@@ -148,6 +202,7 @@ class AbsenceOperator:
         # Of what is kept, φ may not have read everything.
         self.events.add(kept.slice(0, int(np.searchsorted(kept.all_positions(), self._reached))))
         self.engine.load(part(saved, "engine"), kept)
+        self._replay.mark(part(saved, "engine"))
 
 
 _UNUSED_MATCHES = 1 << 10
@@ -165,7 +220,6 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
     """The first position that φ may refer to."""
     _kept: int = 0
     """How many matches of ψ were left when the old ones were forgotten."""
-    _replay: ReplayPoint = field(default_factory=ReplayPoint)
 
     @property
     def barriers(self) -> AbsentMatches:
@@ -186,45 +240,17 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
         try:
             self._add(found, stream, keys)
         except TooManyError as error:
-            # It is as if the batch had ended before the event that completes too many.
             self.happened.parts = before
-            engine: Any = self.engine
-            self.engine = self._replay.returned(engine, self.events)
-            read = error.position - stream.first
-            if read:
-                again = stream.slice(0, read)
-                self._note(self.engine.push(again).matches, again, keys[:read], first_needed)
-            limit = engine.limits.matches
-            budget_error = BudgetError(
-                Message(
-                    f"the event at position {error.position} completes more than {limit:,} matches "
-                    "of what stands right of UNLESS, which are listed because conditions compare "
-                    "them with events of its left; a shorter WITHIN, a PARTITION BY, stricter "
-                    "filters or no repetition right of UNLESS make them fewer, and ",
-                    Option("max_matches"),
-                    " raises the budget",
-                )
-            )
-            raise StoppedError(budget_error, NO_OUTPUT, error.position) from error
+            raise self._stopped(error, stream, keys, first_needed) from error
         self._keep(stream)
         self._next, self._oldest = stream.first + len(stream.times), first_needed
         if len(self.happened) > 2 * self._kept + _UNUSED_MATCHES:
             self.happened = self.happened.since(first_needed)
             self._kept = len(self.happened)
 
-    def _keep(self, stream: EventBatch) -> None:
-        """Keep the events of a batch, for the replay point too."""
-        self.events.add(stream)
-        engine: Any = self.engine
-        self._replay.note(engine, stream)
-        after = stream.first + len(stream.times)
-        if self.events.has_grown:
-            oldest = min(self.engine.first_needed(after), self._replay.oldest)
-            self.events.forget_before(oldest)
-        if self.events.is_large:
-            now, then = self.engine.needed(), self._replay.needed(after)
-            if now is not None and then is not None:
-                self.events.keep_only(np.union1d(now, then))
+    @property
+    def _why(self) -> str:
+        return "because conditions compare them with events of its left"
 
     def _add(self, found: MatchSet, stream: EventBatch, keys: np.ndarray) -> None:
         """List the matches of ψ that a batch completes."""
@@ -255,7 +281,6 @@ class CorrelatedAbsenceOperator(AbsenceOperator):
         self._next = saved["next"]
         self._load_engine(saved, kept)
         self.happened = self.happened.loaded(part(saved, "happened"))
-        self._replay.mark(part(saved, "engine"))
 
 
 def _listed(words: list[Word]) -> Iterator[tuple[Listing, list[int]]]:
@@ -275,3 +300,72 @@ def _listed(words: list[Word]) -> Iterator[tuple[Listing, list[int]]]:
         alike=False,
     )
     yield listing, list(numbers)
+
+
+def absent_checks(compiled: Compiled) -> Residual | None:
+    """Return what is left to check of what must not happen."""
+    plan = compiled.plan
+    if not (plan.deferred or plan.intervals):
+        return None
+    return Residual(
+        (),
+        False,
+        1,
+        tuple(plan.deferred),
+        tuple(plan.intervals),
+        tuple(plan.inner_aggregates),
+        by_word=True,
+    )
+
+
+def push_absences(
+    absences: Sequence[AbsenceOperator],
+    follower: AbsenceOperator | None,
+    stream: EventBatch,
+    keys: np.ndarray,
+    oldest: int,
+) -> StoppedError | None:
+    """Evaluate what must not happen; tell how far that came, where a budget ran out.
+
+    φ may refer to events from `oldest` on; what must not follow is asked about new events only.
+    """
+    first: StoppedError | None = None
+    for absence in absences:
+        try:
+            absence.push(stream, keys, stream.first if absence is follower else oldest)
+        except StoppedError as stopped:
+            if first is None or stopped.position < first.position:
+                first = stopped
+    return first
+
+
+FOLLOWING = Interval(0, 0, -1, after=True)
+"""Where what must not follow a match must be absent."""
+
+
+def absent_query(bound: BoundQuery, interval: Interval, *, shared: bool) -> BoundQuery:
+    """Return what a ψ is evaluated as: one match, the latest, is enough where none is compared."""
+    window, absence = bound.window, bound.not_followed
+    if interval.after and absence is not None:
+        # It has to start and to end between a match and its deadline.
+        window = absence.window
+    limit = None if interval.outer else 1
+    alone = replace(bound, consume="NONE", limit=limit, window=window, not_followed=None)
+    return replace(alone, partition=()) if shared else alone
+
+
+def shares_keys(bound: BoundQuery, absent: Compiled, interval: Interval) -> bool:
+    """Tell whether φ can number the keys of a ψ: it must not matter how many events one has had."""
+    counts = bound.counts_events or any(isinstance(each, AtStart) for each in absent.predicates)
+    return interval is FOLLOWING and bool(bound.partition) and not counts
+
+
+def open_absence(
+    engine: Engine, absent: Compiled, interval: Interval, tally: Tally, *, shared: bool
+) -> AbsenceOperator:
+    """Return the evaluation of a ψ by an engine, which may share the keys of φ."""
+    if not interval.outer:
+        return AbsenceOperator(engine, shares_keys=shared)
+    outer = frozenset(name for name, _ in interval.outer)
+    correlation = Correlation(tuple(absent.plan.correlated), outer, tally)
+    return CorrelatedAbsenceOperator(engine, happened=AbsentMatches(correlation))

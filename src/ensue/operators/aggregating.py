@@ -34,6 +34,21 @@ class AggregatingOperator(ABC):
         """Add up the matches that a batch has completed, and return the rows that are over."""
 
     @abstractmethod
+    def _add_decided(self, found: MatchSet, time: int) -> Totals:
+        """Add up matches that time alone has decided, and return the rows that are over."""
+
+    def _settled(self, time: int) -> int:
+        """Return the time before which no match can end, nor be decided, any more."""
+        pending = self.matching.pending
+        if pending is None or self.matching.bound.every is None:
+            return time
+        first = pending.ends()[:1]
+        if not len(first):
+            return time
+        kept = self.store.view()()
+        return min(time, int(kept.times[kept.rows_at(first)[0]]))
+
+    @abstractmethod
     def _over(self, time: int | None) -> Totals:
         """Return the rows of the intervals that this time is beyond; None: of all."""
 
@@ -57,8 +72,9 @@ class AggregatingOperator(ABC):
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, partial matches leave the window."""
-        self.matching.advance(time)
-        return OperatorOutput(NO_OUTPUT.matches, self._over(time))
+        found = self.matching.advance(time).matches
+        rows = self._add_decided(found, time) if found else self._over(self._settled(time))
+        return OperatorOutput(NO_OUTPUT.matches, rows)
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""

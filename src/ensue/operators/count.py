@@ -23,7 +23,7 @@ from ensue.plan.physical import attribute_types
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.symbols import Alphabet
 from ensue.results.total_terms import Adder
-from ensue.results.totals import TotalsAccumulator
+from ensue.results.totals import TotalRows, TotalsAccumulator
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
 from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
@@ -98,11 +98,14 @@ class CountOperator:
             unread(self.keys, keys, opens, read, counted=self._counts_within_keys)
             if read:
                 self.now = int(clocks[read - 1])
-            rows = self.gathering.add(counted, stream.slice(0, read)) if read else ()
+            rows = TotalRows.none()
+            if read:
+                own = stream.slice(0, read)
+                rows = self.gathering.add(counted, own, int(own.times[-1]))
             raise StoppedError(
                 error, OperatorOutput(NO_OUTPUT.matches, rows), stream.first + read
             ) from error
-        rows = self.gathering.add(counted, stream)
+        rows = self.gathering.add(counted, stream, int(stream.times[-1]))
         self.now = int(clocks[-1])
         return OperatorOutput(NO_OUTPUT.matches, rows)
 
@@ -176,5 +179,4 @@ class CountOperator:
             keys.settle(None)
             return
         self.counter.expire(self.now)
-        living = np.union1d(self.counter.live_keys(), self.gathering.keys)
-        keys.settle(living.astype(np.int64))
+        keys.settle(np.concatenate([self.counter.live_keys(), self.gathering.keys]))

@@ -30,7 +30,15 @@ def open_operator(
     if plan.operator == "count":
         return CountOperator(plan.compiled, bound, mode.limits, tally, mode.exact)
     match = MatchOperator(
-        plan.compiled, bound, mode.limits, tally, plan.residual, mode.compact_always, given or {}
+        plan.compiled,
+        bound,
+        mode.limits,
+        tally,
+        plan.residual,
+        mode.compact_always,
+        given or {},
+        plan.following,
+        choice=plan.choice,
     )
     if plan.operator == "count on the graph":
         return GraphCountOperator(match, mode.exact)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.compiled import AtStart, Compiled
+from ensue.automata.deferred import Interval
 from ensue.automata.determine import Determined
 from ensue.automata.relevance import Needed, needed
 from ensue.errors import BudgetError
@@ -18,34 +19,35 @@ from ensue.kernels.match import state as saved_state
 from ensue.kernels.match.driver import MatchDriver
 from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
-from ensue.operators.absence import AbsenceOperator, CorrelatedAbsenceOperator
+from ensue.logic.formula import Choice
+from ensue.operators.absence import (
+    FOLLOWING,
+    AbsenceOperator,
+    absent_checks,
+    absent_query,
+    open_absence,
+    push_absences,
+    shares_keys,
+)
+from ensue.operators.late_progress import LateProgress
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
+from ensue.operators.pending import DecidedOutcome, PendingMatches
+from ensue.operators.refining import chooser_of, purpose_of
 from ensue.options import Limits
-from ensue.plan.physical import attribute_types, consumption
+from ensue.plan.physical import consumption
 from ensue.plan.residual import Residual
 from ensue.plan.residual_operators import adds_only
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.sharing import Shared, Union
+from ensue.predicates.sharing import Sharing
 from ensue.predicates.symbols import Alphabet
-from ensue.results.absent_matches import AbsentMatches
 from ensue.results.aggregates import AggregatedMatches
-from ensue.results.correlation import Correlation
+from ensue.results.deadlines import Deadlines
 from ensue.results.match_set import GraphMatches, MatchSet
 from ensue.results.residual_filter import ResidualFilter
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
-from ensue.stream.keys import Keys, read_clocks, read_keys, read_streams, unread
-
-_UNUSED_STRINGS = 1 << 16
-"""So many strings may be kept without need before those in registers are looked for."""
-
-
-class Sharing(NamedTuple):
-    """What queries on one stream have in common, on a batch of it."""
-
-    union: Union
-    shared: Shared
+from ensue.stream.keys import Keys, read_keys, read_ordinals, read_streams, unread
 
 
 @dataclass(slots=True)
@@ -61,6 +63,8 @@ class MatchOperator:
     compact_always: bool = False
     given: Mapping[int, int] = field(default_factory=dict)
     """Predicates whose answers come with the events, and their bits there."""
+    following: Compiled | None = None
+    """What must not follow a match until its deadline, where it names no events of the match."""
     alphabet: Alphabet = field(init=False)
     encoder: Encoder = field(init=False)
     evaluator: MatchDriver = field(init=False)
@@ -68,25 +72,33 @@ class MatchOperator:
     now: int = 0
     """The clock at the last event."""
     absences: tuple[AbsenceOperator, ...] = field(init=False)
-    """What is evaluated beside, because it must not happen."""
+    """What is evaluated beside, because it must not happen; last, what must not follow."""
+    pending: PendingMatches | None = field(init=False)
+    """What waits for its deadline."""
     begins: int = 0
     """The position of the first event that this query sees."""
     most_listed: int | None = None
     """How many matches of one event may be listed; None: as many as there are."""
     held_keys: Callable[[], np.ndarray] | None = None
     """Gives the numbers of keys for which another operator keeps state."""
+    choice: Choice | None = None
+    """What SELECT chooses on the match graph; None: all matches."""
+    _counts_events: bool = field(init=False)
+    """Whether some window counts events."""
+    _nothing: OperatorOutput = field(init=False)
+    """The output where no match is completed."""
     _asks_start: bool = field(init=False)
     """Whether it matters which event is the first."""
-    _strings_kept: int = 0
-    _newest: ResidualFilter | None = None
-    """The last matches, where they tell what is consumed."""
-    _consumed: dict[int, int] = field(default_factory=dict)
+    late: LateProgress = field(default_factory=LateProgress)
+    """What is consumed or completed, where only listing tells."""
 
     def __post_init__(self) -> None:
         bound = self.bound
+        self._counts_events = bound.counts_events
         self._asks_start = any(isinstance(each, AtStart) for each in self.compiled.predicates)
         self.alphabet = Alphabet(self.compiled.predicates, self.given)
-        table = Table(Determined(self.compiled, self.limits.states))
+        chooser = chooser_of(self.choice, self.residual, self.compiled)
+        table = Table(Determined(self.compiled, self.limits.states), merging=chooser is None)
         self.encoder = Encoder(tuple(self.compiled.plan.columns), table.columns)
         self.keys = Keys(bound.partition) if bound.partition else None
         self.evaluator = MatchDriver(
@@ -96,36 +108,34 @@ class MatchOperator:
             consume="NONE" if self._consumes_late else consumption(bound),
             limit=-1 if bound.limit is None or self._refines else bound.limit,
             registers=len(table.registers),
+            expiring=table.expiring(partitioned=self.keys is not None),
             most_bytes=self.limits.bytes,
             most_configurations=self.limits.configurations,
             compact_always=self.compact_always,
+            chooser=chooser,
         )
-
-        self.absences = tuple(map(self._absence, self.compiled.absent, self._outer()))
-
-    def _outer(self) -> list[frozenset[str]]:
-        """Return, for each of what must not happen, the variables of φ that it names."""
+        self._nothing = OperatorOutput(GraphMatches([], self.compiled.variables, table.labels))
+        absence, limit = bound.not_followed, self.evaluator.limit
+        self.pending = None
+        if absence is not None:
+            self.pending = PendingMatches(absence.window, limit, self.compact_always)
         intervals = sorted(self.compiled.plan.intervals, key=lambda each: each.absent)
-        return [frozenset(name for name, _ in each.outer) for each in intervals]
+        followers = () if self.following is None else (self._absence(self.following, FOLLOWING),)
+        self.absences = (*map(self._absence, self.compiled.absent, intervals), *followers)
 
-    def _absence(self, absent: Compiled, outer: frozenset[str]) -> AbsenceOperator:
+    def _absence(self, absent: Compiled, interval: Interval) -> AbsenceOperator:
         """Return what evaluates something that must not happen."""
-        alone = replace(self.bound, consume="NONE", limit=None if outer else 1)
-        checks = _checks(absent)
+        shared = shares_keys(self.bound, absent, interval)
+        alone, checks = absent_query(self.bound, interval, shared=shared), absent_checks(absent)
         engine = MatchOperator(absent, alone, self.limits, self.tally, checks, self.compact_always)
-        if not outer:
-            return AbsenceOperator(engine)
-        engine.most_listed = self.limits.matches
-        correlation = Correlation(tuple(absent.plan.correlated), outer, self.tally)
-        return CorrelatedAbsenceOperator(engine, happened=AbsentMatches(correlation))
+        if not shared:
+            engine.most_listed = self.limits.matches
+        return open_absence(engine, absent, interval, self.tally, shared=shared)
 
     @property
     def _columnar(self) -> bool:
         """Whether what is left to do on enumeration is done on columns."""
-        residual = self.residual
-        if residual is None or not residual.columnar:
-            return False
-        return bool(residual.intervals) or not self.compiled.hides
+        return self.residual is not None and self.residual.columnar
 
     @property
     def _refines(self) -> bool:
@@ -133,7 +143,7 @@ class MatchOperator:
         if self.residual is None:
             return False
         adds = self._columnar and adds_only(self.residual.operators)
-        return not adds or bool(self.residual.intervals)
+        return not adds or self.residual.refuses or self.compiled.hides
 
     @property
     def _consumes_late(self) -> bool:
@@ -141,14 +151,20 @@ class MatchOperator:
 
     @property
     def _counts_within_keys(self) -> bool:
+        """Whether the window of the query is measured in events of a key."""
         window = self.bound.window
         return self.keys is not None and window is not None and window.kind == "events"
 
+    @property
+    def _numbers_within_keys(self) -> bool:
+        """Whether any window is, so that the events of each key are numbered."""
+        return self.keys is not None and self._counts_events
+
     def needed_events(self) -> Needed | None:
         """Tell what must hold for an event to matter; None: any event may."""
-        window = self.bound.window
-        counts = window is not None and window.kind == "events"
-        return None if counts or self.compiled.plan.registers else needed(self.compiled)
+        if self._counts_events or self.compiled.plan.registers or self.pending is not None:
+            return None
+        return needed(self.compiled)
 
     def check(self, stream: EventBatch) -> None:
         """Raise UnsupportedError for values that no register can hold."""
@@ -157,36 +173,60 @@ class MatchOperator:
         for absence in self.absences:
             absence.engine.check(stream)
 
-    def push(self, stream: EventBatch, sharing: Sharing | None = None) -> OperatorOutput:
-        """Read a batch of events and return the matches it completes."""
+    def push(
+        self, stream: EventBatch, sharing: Sharing | None = None, *, keys: np.ndarray | None = None
+    ) -> OperatorOutput:
+        """Read a batch of events, perhaps with their keys; return the matches it completes."""
         if not len(stream.times):
             return NO_OUTPUT
-        self._consume()
+        if self.pending is not None:
+            self.pending.check(self.limits.bytes, stream.first)
+        try:
+            self._consume()
+        except BudgetError as error:
+            raise StoppedError(error, NO_OUTPUT, stream.first) from error
         for absence in self.absences:
             absence.engine.check(stream)
         batch = Batch(stream.table, stream.types, self.tally)
         if sharing is not None:
             batch = sharing.shared.batch
         # First what may refuse a value, then what changes the state.
-        values = self.encoder.encode(batch)
+        values = self.encoder.encode(batch) if self.encoder.columns else None
         whole, own = stream, None
         if sharing is not None:
+            ignores, shared = self.evaluator.ignores, sharing.shared
+            if not self.absences and sharing.union.skips(self.alphabet, shared, ignores):
+                self.now = int(whole.times[-1])
+                return self._output([], None)
             own = sharing.union.own(self.alphabet, sharing.shared)
             if own.rows is not None:
                 stream = stream.only(own.rows, (path[0] for path in self.bound.partition))
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
-        keys, opens = read_keys(self.keys, stream, openings=self._asks_start, begins=self.begins)
+        asks = self._asks_start
+        own_keys, opens = read_keys(self.keys, stream, openings=asks, begins=self.begins)
+        keys = own_keys if keys is None else keys
         if sharing is None or own is None:
             symbols = self.alphabet.read(batch, read_streams(stream), opens)
         else:
             symbols = sharing.union.symbols(self.alphabet, sharing.shared, own, opens)
         if self.tally.witness is not None:
             self.tally.witness(batch)
-        clocks, key_clocks = read_clocks(self.bound.window, self.keys, stream, keys)
-        stopped = self._push_absences(stream, keys)
+        clocks, key_clocks = np.ascontiguousarray(stream.times), None
+        if self._counts_events:
+            numbers, before = read_ordinals(self.keys, stream, keys)
+            if values is not None:
+                self.encoder.fill_clocks(values, clocks, numbers)
+            if self.bound.window is not None and self.bound.window.kind == "events":
+                clocks, key_clocks = numbers, before
+        elif values is not None:
+            self.encoder.fill_clocks(values, clocks, None)
+        stopped, follower = None, None if self.following is None else self.absences[-1]
+        if self.absences:
+            oldest = self.first_needed(stream.first)
+            stopped = push_absences(self.absences, follower, stream, keys, oldest)
         end = len(stream.times) if stopped is None else stopped.position - stream.first
-        segments: list[Segment] = []
+        decided, segments = self._decided(stream, keys), list[Segment]()
         found = self.evaluator.push(
             symbols[:end],
             clocks[:end],
@@ -194,11 +234,15 @@ class MatchOperator:
             stream.first,
             self.alphabet.bits,
             key_clocks,
-            values[:end],
+            None if values is None else values[:end],
             stream.positions,
         )
         try:
-            segments.extend(found)
+            for segment in found:
+                if decided is None:
+                    segments.append(segment)
+                else:
+                    decided.take(segment, self.evaluator.reached)
         except BudgetError as error:
             end = self.evaluator.reached
             stopped = StoppedError(error, NO_OUTPUT, int(stream.all_positions()[end]))
@@ -206,71 +250,63 @@ class MatchOperator:
             self.now = int(clocks[-1] if stream is whole else whole.times[-1])
         elif end:
             self.now = int(clocks[end - 1])
-        output = OperatorOutput(self._match_set(segments))
+        output = self._output(segments, None if decided is None else decided.finished(end))
         if stopped is not None:
-            unread(self.keys, keys, opens, end, counted=self._counts_within_keys)
+            unread(self.keys, keys, opens, end, counted=self._numbers_within_keys)
             raise StoppedError(stopped, output, stopped.position) from stopped
         return output
 
-    def _push_absences(self, stream: EventBatch, keys: np.ndarray) -> StoppedError | None:
-        """Evaluate what must not happen; tell how far that came, where a budget ran out."""
-        if not self.absences:
+    def _decided(self, stream: EventBatch, keys: np.ndarray) -> DecidedOutcome | None:
+        """Return what lets the hits of a batch wait for their deadline; None: there is none."""
+        if self.pending is None:
             return None
-        oldest = self.first_needed(stream.first)
-        first: StoppedError | None = None
-        for absence in self.absences:
-            try:
-                absence.push(stream, keys, oldest)
-            except StoppedError as stopped:
-                if first is None or stopped.position < first.position:
-                    first = stopped
-        return first
+        latest = None
+        if self.following is not None:
+            latest = self.absences[-1].latest_in(stream.first, len(stream.times))
+        return self.pending.begin(stream.times, keys, latest, stream.first)
 
-    def _match_set(self, segments: list[Segment]) -> MatchSet:
-        """Hand out what the kernel found, and what is left to do about it."""
-        if self.encoder.size > 2 * self._strings_kept + _UNUSED_STRINGS:
+    def _output(self, segments: list[Segment], decided: DecidedOutcome | None) -> OperatorOutput:
+        if self.encoder.wants_thinning:
             self.compact()
             self.encoder.keep(self.evaluator.held())
-            self._strings_kept = self.encoder.size
+        if not segments and decided is None and self.residual is None:
+            return self._nothing
+        late = None if decided is None else decided.deadlines
+        segments = segments if decided is None else decided.segments
+        return OperatorOutput(self.match_set(segments, late), (), late)
+
+    def match_set(self, segments: list[Segment], deadlines: Deadlines | None) -> MatchSet:
+        """Hand out what the kernel found, and what is left to do about it."""
         listed = GraphMatches(segments, self.compiled.variables, self.evaluator.table.labels)
         listed.most = self.most_listed
         if self.residual is None:
             return listed
+        if self._refines and not self.residual.by_word:
+            listed.most, listed.purpose = self.limits.matches, purpose_of(self.residual)
         barriers = tuple(each.barriers for each in self.absences)
         if self._columnar:
-            residual = self.residual
-            operators, limit, bounds = residual.operators, residual.limit, residual.bounds
-            kinds = attribute_types(self.bound)
-            return AggregatedMatches(
-                listed,
-                operators,
-                limit,
-                kinds,
-                self.tally,
-                bounds=bounds,
-                intervals=residual.intervals,
-                barriers=barriers,
-                merges=self.compiled.hides,
-            )
-        refined = ResidualFilter(listed, self.residual, self.tally, self._consumed, barriers)
-        if self._consumes_late and listed:
-            self._newest = refined
+            how = self.tally, barriers, deadlines, self.compiled.hides
+            return AggregatedMatches(listed, self.residual, *how)
+        before = self.late.progress, barriers, deadlines
+        refined = ResidualFilter(listed, self.residual, self.tally, *before)
+        if (self._consumes_late or self.residual.choice == "FIRST") and listed:
+            self.late.newest = refined
         return refined
 
     def _consume(self) -> None:
-        """Look at the last matches, where they tell what is consumed."""
-        if self._newest is not None:
-            oldest = self.first_needed(0)
-            after = self._newest.consumed()
-            self._consumed = {key: end for key, end in after.items() if end >= oldest}
-            self._newest = None
+        """Look at the last matches, where they tell what is consumed or completed."""
+        if self.late.newest is not None:
+            self.late.settle(self.first_needed(0))
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: partial matches leave the window."""
         window = self.bound.window
         if window is not None and window.kind != "events":
             self.now = max(self.now, time)
-        return NO_OUTPUT
+        if self.pending is None:
+            return NO_OUTPUT
+        self._consume()
+        return self._output([], DecidedOutcome(self.pending).advanced(time))
 
     def finish(self) -> OperatorOutput:
         """Signal the end of input; no match waits for it."""
@@ -279,36 +315,41 @@ class MatchOperator:
     @property
     def live(self) -> tuple[int, int]:
         """How many nodes the match graph has, and how many bytes are allocated."""
-        return self.evaluator.live
+        nodes, size = self.evaluator.live
+        return nodes, size + (0 if self.pending is None else self.pending.nbytes)
 
     def _settle_keys(self, keys: Keys) -> None:
         """Drop keys without partial matches, unless something else is kept for them."""
-        if self._asks_start or self._counts_within_keys:
+        if self._asks_start or self._numbers_within_keys:
             keys.settle(None)
         else:
             self.compact()
-            living = self.evaluator.live_keys()
-            if self.held_keys is not None:
-                living = np.union1d(living, self.held_keys())
-            keys.settle(living)
+            held = [] if self.held_keys is None else [self.held_keys()]
+            waits = [] if self.pending is None else [self.pending.keys()]
+            keys.settle(np.concatenate([self.live_keys(), *held, *waits]))
+
+    def live_keys(self) -> np.ndarray:
+        """Return the keys that have partial matches, here or beside, some more than once."""
+        beside = [each.engine.live_keys() for each in self.absences if each.shares_keys]
+        return np.concatenate([self.evaluator.live_keys(), *beside])
 
     def compact(self) -> None:
         """Keep only what partial matches inside the window still need."""
-        counts = None
-        if self.keys is not None and self._counts_within_keys:
-            counts = self.keys.counters()
-        self.evaluator.compact(self.now, counts)
+        keys = self.keys if self._counts_within_keys else None
+        self.evaluator.compact(self.now, None if keys is None else keys.counters())
 
     def begin_at(self, position: int) -> None:
         """See the event at a position as the first of the stream."""
         self.begins = position
-        for absence in self.absences:
-            absence.engine.begin_at(position)
+        for each in self.absences:
+            each.engine.begin_at(position)
 
     def needed(self) -> np.ndarray | None:
         """Return all positions that partial matches refer to; None: all from the first."""
         self.compact()
         found = [self.evaluator.positions()]
+        if self.pending is not None:
+            found.append(self.pending.positions())
         for absence in self.absences:
             needed = absence.engine.needed()
             if needed is None:
@@ -318,18 +359,17 @@ class MatchOperator:
 
     def save(self) -> dict[str, Any]:
         """Save the partial matches, and what else outlives a batch."""
-        if self.keys is None:
-            self.compact()
-        else:
+        if self.keys is not None:
             self._settle_keys(self.keys)
-            self.compact()
+        self.compact()
         self.encoder.keep(self.evaluator.held())
         saved = {"now": self.now, "begins": self.begins, **saved_state.save(self.evaluator)}
         saved |= below("encoder", self.encoder.save())
-        self._consume()
-        saved["consumed"] = np.array(list(self._consumed.items()), np.int64).reshape(-1, 2)
+        saved |= self.late.save(self.first_needed(0), self.evaluator.table)
         for number, absence in enumerate(self.absences):
             saved |= below(f"absent/{number}", absence.save())
+        if self.pending is not None:
+            saved |= below("pending", self.pending.save(self.evaluator.table))
         return saved if self.keys is None else saved | below("keys", self.keys.save())
 
     def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
@@ -339,28 +379,18 @@ class MatchOperator:
         if self.keys is not None:
             self.keys.load(part(saved, "keys"))
         saved_state.load(self.evaluator, saved)
-        self._consumed = {int(key): int(end) for key, end in saved.get("consumed", ())}
+        if self.pending is not None:
+            self.pending.load(part(saved, "pending"), self.evaluator.table)
         for number, absence in enumerate(self.absences):
             absence.load(part(saved, f"absent/{number}"), kept)
+        fresh, path = self.match_set([], None), self.bound.clock.column
+        own = fresh if isinstance(fresh, ResidualFilter) else None
+        self.late.load(saved, own, self.evaluator.table, path)
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""
         within_keys = self._counts_within_keys
         first = self.evaluator.first_start(None if within_keys else self.now, next_position)
+        if self.pending is not None:
+            first = self.pending.first_needed(first)
         return min([first, *(each.engine.first_needed(next_position) for each in self.absences)])
-
-
-def _checks(compiled: Compiled) -> Residual | None:
-    """Return what is left to check of what must not happen."""
-    plan = compiled.plan
-    if not (plan.deferred or plan.intervals):
-        return None
-    return Residual(
-        (),
-        False,
-        1,
-        tuple(plan.deferred),
-        tuple(plan.intervals),
-        tuple(plan.inner_aggregates),
-        by_word=True,
-    )

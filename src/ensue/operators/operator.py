@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.logic.clauses import Row
 from ensue.messages import message_of
+from ensue.results.deadlines import Deadlines
 from ensue.results.match_set import ListedMatches, MatchSet
 from ensue.results.totals import TotalRows
 from ensue.stream.batch import EventBatch
@@ -20,9 +21,15 @@ class OperatorOutput(NamedTuple):
 
     matches: MatchSet
     totals: Sequence[Row] | TotalRows = ()
+    deadlines: Deadlines | None = None
+    """Where nothing must have followed the matches: until when."""
+    events: Callable[[], EventBatch] | None = None
+    """The events of the matches, where they are not those that the operator was given."""
+    more: OperatorOutput | None = None
+    """What the same step completed after that, with other events."""
 
     def __bool__(self) -> bool:
-        return bool(self.matches) or bool(self.totals)
+        return bool(self.matches) or bool(self.totals) or bool(self.more)
 
 
 NO_OUTPUT = OperatorOutput(ListedMatches([]))

@@ -21,8 +21,11 @@ from ensue.logic.clauses import (
     Found,
     Group,
     GroupedTotals,
+    Progress,
     Row,
     apply_consume,
+    chosen,
+    decided_in,
     found_in,
     in_order,
     limited,
@@ -33,6 +36,7 @@ from ensue.logic.complex_event import Event
 from ensue.logic.evaluate import Tally
 from ensue.logic.reference import Reference
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput
+from ensue.results.deadlines import Deadlines
 from ensue.results.match_set import ListedMatches
 from ensue.stream.batch import EventBatch
 from ensue.stream.reference_events import to_events
@@ -90,26 +94,73 @@ class ReferenceOperator:
             size = len(stream.times) if self.plan.window is None else len(self._events)
             end = min(begin + max(size, _LEAST_PART_EVENTS), len(stream.times))
             found += self._read_part(stream.slice(begin, end))
-            rows += [] if self.gathering is None else self.gathering.take(self._now)
+            rows += self._rows_over()
             begin = end
-        return OperatorOutput(ListedMatches(found), rows)
+        return self._output(found, rows)
+
+    def _output(self, found: list[Found], rows: list[Row]) -> OperatorOutput:
+        """Hand out matches with their deadlines, if they have any."""
+        if self.plan.absence is None:
+            return OperatorOutput(ListedMatches(found), rows)
+        decided = [(each.match.end, each.deadline.time) for each in found if each.deadline]
+        table = np.array(decided, np.int64).reshape(-1, 2)
+        deadlines = Deadlines.of(table[:, 0], table[:, 1], table[:, 0])
+        return OperatorOutput(ListedMatches(found), rows, deadlines)
+
+    def _rows_over(self) -> list[Row]:
+        """Return the rows of intervals in which no more match can end, or be decided."""
+        if self.gathering is None or self._now is None:
+            return []
+        return self.gathering.take(min([self._now, *self._open_times()]))
+
+    def _open_times(self) -> list[int]:
+        """Return the time of the first event of each key that something may still follow."""
+        if self.plan.absence is None or self.plan.every is None:
+            return []
+        substreams = partition(self.plan, self._events).values()
+        places = [(own, self._first_open(own)) for own in substreams]
+        return [self._events[own[place]].time for own, place in places if place < len(own)]
+
+    def _first_open(self, own: list[int]) -> int:
+        """Return the number of the first event of a substream that something may still follow."""
+        absence = self.plan.absence
+        if absence is None:
+            return len(own)
+        events, reached = [self._events[i] for i in own], Progress(len(own), self._now)
+        numbers = range(len(own))
+        return next(
+            (n for n in numbers if not reached.has_passed(n, absence.window, events)), len(own)
+        )
 
     def _read_part(self, stream: EventBatch) -> list[Found]:
-        """Return what ends at the events of a chunk, or nothing where totals are gathered."""
-        since = len(self._events)
+        """Read a chunk, and return what it completes or decides."""
+        since, before = len(self._events), self._now
         self._positions += range(stream.first, stream.first + len(stream.times))
         self._events += to_events(stream)
         self._now = int(stream.times[-1])
+        return self._found(since, before)
+
+    def _found(self, since: int, before: int | None) -> list[Found]:
+        """Return what ends at the events from a number on, or was decided since a time.
+
+        Where totals are gathered, they get it, and nothing is returned.
+        """
         found: list[Found] = []
+        absence = self.plan.absence
         for key, own in partition(self.plan, self._events).items():
-            if own[-1] < since:
+            first_new = next((number for number, i in enumerate(own) if i >= since), len(own))
+            if absence is None and first_new == len(own):
                 continue
-            first_new = next(number for number, i in enumerate(own) if i >= since)
             events = [self._events[i] for i in own]
             reference = Reference(events, self.tally, key not in self.begun)
             positions = [self._positions[i] for i in own]
-            found += found_in(self.plan, key, positions, reference, first_new)
+            if absence is None:
+                found += found_in(self.plan, key, positions, reference, first_new)
+            else:
+                now, then = Progress(len(own), self._now), Progress(first_new, before)
+                found += decided_in(self.plan, absence, key, positions, reference, now, then)
         found = apply_consume(in_order(found), self.plan.consume, self.forgotten)
+        found = chosen(found, self.plan.choice)
         if self.gathering is not None:
             kept: Any = dict(zip(self._positions, self._events, strict=True))
             self.gathering.add(found, Reference(kept, self.tally))
@@ -128,11 +179,11 @@ class ReferenceOperator:
 
     def advance(self, time: int) -> OperatorOutput:
         """Let time pass: intervals are over, events leave the window."""
-        self._now = time if self._now is None else max(time, self._now)
+        before = self._now
+        self._now = time if before is None else max(time, before)
+        found = [] if self.plan.absence is None else self._found(len(self._events), before)
         self._trim()
-        if self.gathering is None:
-            return NO_OUTPUT
-        return OperatorOutput(NO_OUTPUT.matches, self.gathering.take(self._now))
+        return self._output(found, self._rows_over())
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
@@ -187,10 +238,12 @@ class ReferenceOperator:
         substreams = partition(self.plan, self._events)
         kept: set[int] = set()
         for key, own in substreams.items():
+            opened = self._first_open(own)
             if window.kind == "events":
-                first = max(len(own) - window.size, 0)
+                first = max(opened - window.size, 0)
             else:
-                edge = self._now - window.size
+                time = self._events[own[opened]].time if opened < len(own) else self._now
+                edge = time - window.size
                 first = next(
                     (n for n, i in enumerate(own) if self._events[i].time >= edge), len(own)
                 )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ensue.kernels.sets import union
+from ensue.operators.late_progress import LateProgress
 from ensue.results.residual_filter import ResidualFilter
 from ensue.stream.batch import EventBatch
 from ensue.stream.store import EventStore
@@ -60,7 +62,7 @@ class ReplayPoint:
         """Return all events that it takes to go back, before one that follows; None: not known."""
         if self._needed is None or self._position is None:
             return self._needed
-        return np.union1d(self._needed, np.arange(self._position, following))
+        return union(self._needed, np.arange(self._position, following))
 
     def mark(self, saved: Mapping[str, Any]) -> None:
         """Know the state that an evaluation is in now."""
@@ -79,7 +81,7 @@ class ReplayPoint:
         The store has all events from the oldest on, as far as they were noted.
         """
         begins = matching.begins
-        matching = replace(matching, now=0, _strings_kept=0, _newest=None, _consumed={})
+        matching = replace(matching, now=0, late=LateProgress())
         matching.begin_at(begins)
         if self._saved is not None:
             matching.load(self._saved, store.view()())

@@ -3,8 +3,10 @@
 The first events may have no value of a column, and integers become doubles. The query is bound
 again to the columns as they are now, and a new operator goes on from the state of the old one. The
 automaton is the same, because the types of attributes decide nothing about it. Registers hold the
-same values as doubles. A condition that only integers let a register decide, such as
-x.a - y.a > 5, is decided on listing from then on: what it has ruled out so far stays ruled out.
+same values as doubles. A condition for whose registers integers were added, subtracted or
+rounded, such as x.a - y.a > 5, is decided on listing from then on: what it has ruled out so far
+stays ruled out.
+Matches that were counted on the graph are then counted by listing them.
 One that was deferred because its attributes had no type stays deferred. Totals keep their sums of
 doubles and drop those of whole numbers.
 
@@ -43,10 +45,15 @@ State = dict[str, Any]
 
 
 def deferred_by(operator: object) -> frozenset[str]:
-    """Return the texts of the conditions that an operator decides on listing."""
+    """Return the texts of the conditions that an operator decides on listing.
+
+    So will those be whose registers hold what only integers make of them.
+    """
     match operator:
         case MatchOperator():
-            own = frozenset(each.condition.text for each in operator.compiled.plan.deferred)
+            plan = operator.compiled.plan
+            own = frozenset(each.condition.text for each in plan.deferred)
+            own |= {each.text for each in plan.instances if each.integers_only}
             return own.union(*(deferred_by(each.engine) for each in operator.absences))
         case AggregatingOperator():
             return deferred_by(operator.matching)
@@ -56,8 +63,6 @@ def deferred_by(operator: object) -> frozenset[str]:
 
 def carry_over(old: Operator, new: Operator, kept: EventBatch) -> None:
     """Let a fresh operator, bound to doubles, go on from the state of one bound to integers."""
-    if old.tag != new.tag:
-        raise UnsupportedError("totals that only integers let one add up without listing matches")
     # The old one stays in use, should the push that brings doubles fail.
     saved = {
         name: each.copy() if isinstance(each, np.ndarray) else each
@@ -84,6 +89,10 @@ def _widened(old: Operator, new: Operator, saved: State) -> State:
             if isinstance(old, GraphCountOperator) and isinstance(new, GraphCountOperator):
                 rows = _weights(old.adder, new.adder, part(saved, "gathering"))
                 saved = _replaced(saved, "gathering", rows) | _ranks(old.adder, new.adder)
+            elif isinstance(old, GraphCountOperator):
+                if old.gathering.weights is not None:
+                    raise UnsupportedError("an interval of EVERY has totals of integers")
+                saved |= {"groups": {}, "listed": 0}
             return saved
         case _:
             return saved
@@ -112,7 +121,10 @@ def _registers(old: RegisterPlan, new: RegisterPlan, held: np.ndarray) -> np.nda
         source = next(each for each in before if _identity(each) == _identity(instance))
         for mine, theirs in zip(instance.watches, source.watches, strict=True):
             values = held[:, theirs.register]
-            if new.columns[mine.column].domain != old.columns[theirs.column].domain:
+            domains = {new.columns[mine.column].domain, old.columns[theirs.column].domain}
+            if "decimal" in domains and len(domains) > 1:
+                raise UnsupportedError("decimals in the place of other numbers")
+            if len(domains) > 1:
                 values = as_doubles(values)
             found[:, mine.register] = values
     return found
@@ -131,8 +143,7 @@ def _weights(old: Adder, new: Adder, saved: State) -> State:
     real = [0, *(1 + old.real.index(each) for each in new.real)]
     least = weights.least[:, [old.least.index(each) for each in new.least]]
     for number, term in enumerate(new.least):
-        assert term.path is not None
-        if new.type_of(term.path) is Type.DOUBLE is not old.type_of(term.path):
+        if new.kind(term.argument) is Type.DOUBLE is not old.kind(term.argument):
             least[:, number] = _bounds(least[:, number], largest=term.kind == "max")
     return saved | save_weights(Weights(weights.whole[:, whole], weights.real[:, real], least))
 

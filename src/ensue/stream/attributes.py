@@ -1,4 +1,4 @@
-"""Attributes of events as numbers, for aggregates: ranks stand for what is no number."""
+"""Values of events as numbers, for aggregates: ranks stand for what is no number."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ensue.analysis.expressions import Expression, Value
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.values import python_values
-from ensue.predicates.vectors import Numbers, Strings, UnsupportedError, column_at
-from ensue.stream.batch import EventBatch
+from ensue.predicates.vectors import Lists, Numbers, Strings, Vector
 
-Path = tuple[str, ...]
 _ALL = np.zeros(0, bool)
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeColumn:
-    """The values of an attribute by row, as numbers, and how to get back from numbers."""
+    """The values of an expression by row, as numbers, and how to get back from numbers."""
 
     values: np.ndarray
     known: np.ndarray
@@ -27,33 +25,40 @@ class AttributeColumn:
     """What numbers stand for, where they are ranks."""
 
 
-def attribute_column(stream: EventBatch, path: Path) -> AttributeColumn:
-    """Return the values of an attribute of events."""
-    batch = Batch(stream.table, stream.types)
-    try:
-        vector = batch.vector(path)
-    except UnsupportedError:
-        vector = None
+def value_column(batch: Batch, expression: Expression) -> AttributeColumn:
+    """Return the values of an expression; of what is no number, ranks in the order of values."""
+    found = batch.values(expression)
+    if isinstance(found, list):
+        return _ranked(found)
+    return _numbered(found)
+
+
+def _numbered(vector: Vector) -> AttributeColumn:
+    assert not isinstance(vector, Lists), "lists are not aggregated"
     if isinstance(vector, Numbers):
         values = vector.values
         if values.dtype == np.bool_:
             return AttributeColumn(values.astype(np.int64), _known(vector.valid), [False, True])
         return AttributeColumn(np.ascontiguousarray(values), _known(vector.valid))
-    if isinstance(vector, Strings):
-        texts = vector.distinct.to_pylist()[:-1]
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        ranks = np.zeros(len(texts) + 1, np.int64)
-        ranks[order] = np.arange(len(texts))
-        return AttributeColumn(
-            ranks[vector.codes],
-            _known(vector.codes != len(texts)),
-            [texts[number] for number in order] or [""],
-        )
-    plain = python_values(column_at(stream.table, path))
-    distinct = sorted({value for value in plain if value is not None})
+    return _strings(vector)
+
+
+def _strings(strings: Strings) -> AttributeColumn:
+    """Rank strings; one that several codes stand for has one rank."""
+    texts: list[Any] = strings.distinct.to_pylist()[:-1]
+    distinct = sorted({text for text in texts if text is not None})
+    place = {text: rank for rank, text in enumerate(distinct)}
+    ranks = np.array([*(place.get(text, 0) for text in texts), 0], np.int64)
+    return AttributeColumn(
+        ranks[strings.codes], _known(strings.codes != len(texts)), distinct or [""]
+    )
+
+
+def _ranked(plain: list[Value]) -> AttributeColumn:
+    distinct: list[Any] = sorted({value for value in plain if value is not None})
     place = {value: rank for rank, value in enumerate(distinct)}
     return AttributeColumn(
-        np.array([place.get(value, 0) for value in plain], np.int64),
+        np.array([0 if value is None else place[value] for value in plain], np.int64),
         _known(np.array([value is not None for value in plain], bool)),
         distinct or [0],
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -108,8 +109,7 @@ class EventBatch:
         return None if self.time_path is None else column_at(self.table, self.time_path)
 
 
-@dataclass(frozen=True, slots=True)
-class InputBatch:
+class InputBatch(NamedTuple):
     """Events as they arrived, before their order is checked."""
 
     table: pa.Table

@@ -7,8 +7,9 @@ where nothing is lost, and are an error that names column and row where somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +41,7 @@ _Rows = np.ndarray | None
 """The numbers that rows had in their push; None: all from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConformedInput:
+class ConformedInput(NamedTuple):
     """What was read from one push, before it is applied."""
 
     batch: InputBatch
@@ -71,6 +71,8 @@ class Conformer:
     fields: Fields = field(default_factory=dict)
     _same: pa.Schema = field(default_factory=lambda: pa.schema([]))
     """The columns of the last batch, where nothing had to be done about them."""
+    _types_at: int | None = None
+    """Where these have a column of types."""
     text: TextOptions | None = None
     """How events without types of their own are read; None: by the declared types alone."""
     instants: frozenset[str] = frozenset()
@@ -84,11 +86,17 @@ class Conformer:
     def _fixed(self) -> set[str]:
         """Columns that keep their types: those with times, and those that are declared.
 
-        Integers in the others become doubles when the first double comes.
+        Integers in the others become doubles when the first double comes; so do those of a table
+        whose column is declared as double.
         """
         every = (self.declared.common, *(self.declared.events or {}).values())
         times = {name.partition(".")[0] for name in self._text.times}
-        return times | {path[0] for attributes in every for path in attributes}
+        return times | {
+            path[0]
+            for attributes in every
+            for path, kind in attributes.items()
+            if kind is not Type.DOUBLE
+        }
 
     @property
     def _text(self) -> TextOptions:
@@ -99,7 +107,10 @@ class Conformer:
         self._new_instants.clear()
         if isinstance(events, pa.RecordBatch) and events.schema.equals(self._same):
             table = pa.Table.from_batches([events])
-            types = types_of(table, self.sources, self.options)
+            if self._types_at is not None:
+                types = table.column(self._types_at)
+            else:
+                types = types_of(table, self.sources, self.options)
             return ConformedInput(InputBatch(table, True, types, None), self.fields)
         streams = self._streams(events)
         if streams is not None:
@@ -185,7 +196,7 @@ class Conformer:
             array = converted(table.column(at), fields[name], name, bad, stop=stop, hint=hint)
             table = table.set_column(at, name, array)
         rejected = tuple(read.batch.rejected(row, reason) for row, reason in sorted(bad.items()))
-        batch = replace(read.batch, table=table)
+        batch = read.batch._replace(table=table)
         if bad:
             batch = batch.take(np.setdiff1d(np.arange(table.num_rows), list(bad)))
         return ConformedInput(batch, fields, read.rejected + rejected)
@@ -309,7 +320,7 @@ class Conformer:
         elif conformed.schema.equals(table.schema):
             if fields != self.fields:
                 return table, fields, rows
-            self._same = table.schema
+            self._same, self._types_at = table.schema, _place_of_types(table.schema, self.options)
             return table, self.fields, rows
         return conformed, fields, rows
 
@@ -355,6 +366,12 @@ def _without_bad_rows(
 
 
 _TEXTS = (pa.string(), NAMES)
+
+
+def _place_of_types(schema: pa.Schema, options: ReadOptions) -> int | None:
+    """Return which column has the types of events as strings, if one has."""
+    place: int = schema.get_field_index(options.type)
+    return place if place >= 0 and schema.field(place).type in _TEXTS else None
 
 
 def types_of(table: pa.Table, sources: Sequence[str], options: ReadOptions) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ A key keeps its number while anybody needs it; numbers of dropped keys are used 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -17,11 +17,16 @@ import pyarrow.compute as pc
 from ensue.analysis.bound import Window
 from ensue.analysis.schema import AttributePath
 from ensue.kernels.match.evaluate import count_ordinals
+from ensue.kernels.sets import distinct
 from ensue.predicates.vectors import Strings, column_at, plain_dictionary, single_chunk, vector_of
 from ensue.stream.batch import EventBatch
+from ensue.stream.key_table import KeyTable, askable, plain_array
 
 _UNUSED_KEYS = 1 << 16
 """So many keys may be kept without need before the live ones are looked for."""
+
+MANY_KEYS = 1 << 14
+"""More keys than these are kept in a table, fewer in a dictionary, which needs no kernel."""
 
 
 @dataclass(slots=True)
@@ -36,8 +41,10 @@ class Keys:
     room: int = 0
     """All numbers are below this."""
     _numbers: dict[Any, int] = field(default_factory=dict)
+    _table: KeyTable | None = None
+    """In the place of the dictionary, where keys of one kind are very many."""
     _unsettled: pa.Array | None = None
-    _free: list[int] = field(default_factory=list)
+    _free: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     _living: int = 0
     _counts: np.ndarray = field(default_factory=lambda: np.zeros(64, np.int64))
     _unopened: set[int] = field(default_factory=set)
@@ -53,16 +60,9 @@ class Keys:
             fresh = np.ones(len(values) + 1, bool)
             numbers = np.arange(max(len(values), 1), dtype=np.int32)
         else:
-            known = values.to_pylist()
-            if pa.types.is_struct(values.type):
-                known = list(map(_hashable, known))
-            found = np.array([*map(self._numbers.get, known, repeat(-1)), 0], np.int32)
-            fresh = found < 0
-            for place in np.flatnonzero(fresh).tolist():
-                found[place] = self._number(known[place])
-            numbers = found[: max(len(known), 1)]
+            numbers, fresh = self._found(values)
             if self._unopened:
-                fresh[:-1] |= np.isin(numbers[: len(known)], list(self._unopened))
+                fresh[:-1] |= np.isin(numbers[: len(values)], list(self._unopened))
                 self._unopened.clear()
         fresh[-1] = False
         if opens is not None and fresh.any():
@@ -85,16 +85,68 @@ class Keys:
                 self.settle(None)
             self._unopened = set(keys[opens].tolist())
 
-    def _number(self, value: Any) -> int:
-        number = self._numbers.get(value)
-        if number is None:
-            if self._free:
-                number = self._free.pop()
-            else:
-                number = self.room
-                self.room += 1
-            self._numbers[value] = number
-        return number
+    def _found(self, values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of keys, at least one, and which are new; these get theirs."""
+        asked = None
+        if self._table is not None:
+            asked = askable(values)
+            if not self._table.holds(asked):
+                self._leave_table()
+        if self._table is not None and asked is not None:
+            numbers = np.append(self._table.find(asked), np.int32(0))
+            fresh = numbers < 0
+            rows = np.flatnonzero(fresh)
+            if len(rows):
+                numbers[rows] = own = self._new_numbers(len(rows))
+                self._table.put(asked, rows, own)
+            return numbers[: max(len(values), 1)], fresh
+        known = values.to_pylist()
+        if pa.types.is_struct(values.type):
+            known = list(map(_hashable, known))
+        numbers = np.array([*map(self._numbers.get, known, repeat(-1)), 0], np.int32)
+        fresh = numbers < 0
+        rows = np.flatnonzero(fresh)
+        numbers[rows] = own = self._new_numbers(len(rows))
+        for row, number in zip(rows.tolist(), own.tolist(), strict=True):
+            self._numbers[known[row]] = number
+        if len(self._numbers) > MANY_KEYS:
+            self._enter_table(list(self._numbers), self.numbers())
+        return numbers[: max(len(known), 1)], fresh
+
+    def _new_numbers(self, count: int) -> np.ndarray:
+        """Give out numbers, those of forgotten keys first."""
+        again = self._free[len(self._free) - min(count, len(self._free)) :]
+        self._free = self._free[: len(self._free) - len(again)]
+        more = count - len(again)
+        self.room += more
+        return np.concatenate([again[::-1], np.arange(self.room - more, self.room)])
+
+    def _enter_table(self, values: Sequence[Any] | pa.Array, numbers: np.ndarray) -> bool:
+        """Keep keys in a table, if they are all integers or all strings."""
+        array = values if isinstance(values, pa.Array) else plain_array(values)
+        asked = None if array is None else askable(array)
+        if asked is None:
+            return False
+        self._table, self._numbers = KeyTable(len(asked.offsets) > 0), {}
+        self._table.put(asked, np.arange(len(numbers)), numbers)
+        return True
+
+    def _leave_table(self) -> None:
+        """Keep keys in a dictionary, because there are some of another kind."""
+        assert self._table is not None
+        numbers = self._table.numbers()
+        values = self._table.values(numbers)
+        self._numbers = dict(zip(values, numbers.tolist(), strict=True))
+        self._table = None
+
+    def numbers(self) -> np.ndarray:
+        """Return the numbers of all keys, after `settle`."""
+        if self._table is not None:
+            return self._table.numbers()
+        return np.fromiter(self._numbers.values(), np.int64, len(self._numbers))
+
+    def __len__(self) -> int:
+        return len(self._numbers) if self._table is None else self._table.count
 
     def _codes(self, table: pa.Table) -> tuple[np.ndarray, pa.Array]:
         """Number the keys of a table, and list them in the order of these numbers."""
@@ -125,37 +177,50 @@ class Keys:
     @property
     def wants_settling(self) -> bool:
         """Whether it is time to tell which keys live on."""
-        return self._unsettled is not None or len(self._numbers) > 2 * self._living + _UNUSED_KEYS
+        return self._unsettled is not None or len(self) > 2 * self._living + _UNUSED_KEYS
 
     def settle(self, living: np.ndarray | None) -> None:
-        """Forget all keys but those with these numbers (None: forget none)."""
+        """Forget all keys but those with these numbers, in any order (None: forget none)."""
+        lives = np.full(self.room, living is None)
+        if living is not None:
+            lives[living] = True
         if self._unsettled is not None:
-            every = np.arange(self.room) if living is None else living
-            values = self._unsettled.take(pa.array(every)).to_pylist()
-            self._numbers = dict(zip(map(_hashable, values), every.tolist(), strict=True))
-            self._free = list(set(range(self.room)) - set(every.tolist()))
+            every = np.flatnonzero(lives)
+            values = self._unsettled.take(pa.array(every))
+            if len(every) <= MANY_KEYS or not self._enter_table(values, every):
+                known = map(_hashable, values.to_pylist())
+                self._numbers = dict(zip(known, every.tolist(), strict=True))
+            self._free = np.flatnonzero(~lives)
             self._unsettled = None
         elif living is not None:
-            kept = set(living.tolist())
-            self._free += [number for number in self._numbers.values() if number not in kept]
-            self._numbers = {value: n for value, n in self._numbers.items() if n in kept}
-        self._living = len(self._numbers)
+            every = self.numbers()
+            kept = lives[every]
+            self._free = np.concatenate([self._free, every[~kept]])
+            if self._table is not None:
+                self._table.keep(every[kept])
+            else:
+                items = zip(self._numbers.items(), kept.tolist(), strict=True)
+                self._numbers = dict(item for item, stays in items if stays)
+        self._living = len(self)
 
     def save(self) -> dict[str, Any]:
         """Save the keys, after `settle`."""
-        numbers = np.array(list(self._numbers.values()), np.int64)
+        numbers = self.numbers()
         counts = self.counters()[numbers] if len(numbers) else numbers
-        saved = {"values": list(self._numbers), "numbers": numbers, "counts": counts}
+        values = list(self._numbers) if self._table is None else self._table.values(numbers)
+        saved = {"values": values, "numbers": numbers, "counts": counts}
         return saved | {"unopened": tuple(self._unopened)} if self._unopened else saved
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with keys that were saved; ValueError where they cannot be."""
         numbers = saved["numbers"]
-        if len(numbers) and (numbers.min() < 0 or len(np.unique(numbers)) < len(numbers)):
+        if len(numbers) and (numbers.min() < 0 or len(distinct(numbers)) < len(numbers)):
             raise ValueError("two keys have one number")
         self.room = int(numbers.max(initial=0)) + 1
         self._numbers = dict(zip(saved["values"], numbers.tolist(), strict=True))
-        self._free = list(set(range(self.room)) - set(numbers.tolist()))
+        if len(numbers) > MANY_KEYS:
+            self._enter_table(saved["values"], numbers)
+        self._free = np.setdiff1d(np.arange(self.room), numbers)
         self._living = len(numbers)
         self.counters()[numbers] = saved["counts"]
         self._unopened = set(saved.get("unopened", ()))
@@ -204,6 +269,8 @@ def read_keys(
     """
     if keys is not None:
         return keys.read(stream.table, openings=openings)
+    if not openings:
+        return _NO_KEYS, None
     opens = np.zeros(stream.table.num_rows, bool)
     opens[:1] = stream.first == begins
     return _NO_KEYS, opens
@@ -228,6 +295,13 @@ def read_clocks(
     """Return what windows are measured on, and for numbers within keys the next of each."""
     if window is None or window.kind != "events":
         return np.ascontiguousarray(stream.times), None
+    return read_ordinals(known, stream, keys)
+
+
+def read_ordinals(
+    known: Keys | None, stream: EventBatch, keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Number events within their keys, and return the next number of each key before them."""
     if known is None:
         rows = stream.table.num_rows
         return np.arange(stream.first, stream.first + rows, dtype=np.int64), None

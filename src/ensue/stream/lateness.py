@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ensue.analysis.durations import duration
 from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
 from ensue.messages import Message, Option
-from ensue.options import Lateness, duration
+from ensue.options import Lateness
 
 
 def lateness_in_units(lateness: Lateness, kind: pa.DataType, time_unit: str | None) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +31,7 @@ from ensue.stream.rows import load_table, save_table
 from ensue.stream.waiting import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, Arrived, WaitingEvents
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedBatch:
+class CheckedBatch(NamedTuple):
     """Rows whose times are right, before anything is changed by them."""
 
     batch: InputBatch
@@ -43,6 +42,9 @@ class CheckedBatch:
     rejected: tuple[Rejected, ...]
     bound: int
     """The lateness in units of time."""
+
+
+_INT64 = pa.int64()
 
 
 @dataclass(slots=True)
@@ -121,8 +123,9 @@ class ReorderBuffer:
         rejected: list[Rejected] = []
         if self.lenient:
             batch = self._with_time(batch, rejected)
-        times = times_of(batch.table, self.time_path, first_row)
-        kind = column_at(batch.table, self.time_path).type
+        column = path_column(batch.table, self.time_path)
+        times = _times_in(column, batch.table, self.time_path, first_row)
+        kind = pa.null() if column is None else column.type
         lateness = self.options.lateness
         bound = 0
         if lateness is not None and batch.table.num_rows:
@@ -230,12 +233,11 @@ class ReorderBuffer:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(batch.streams):
             mine = times if own is None or self.time_path is None else times[own]
-            reached = (
-                int(mine[-1] if ready is not None else mine.max())
-                if len(mine)
-                else BEFORE_ALL_TIMES
-            )
-            self.latest[number] = max(reached, self.latest.get(number, BEFORE_ALL_TIMES))
+            reached = BEFORE_ALL_TIMES
+            if len(mine):
+                reached = int(mine[-1] if ready is not None else mine.max())
+            if reached >= self.latest.get(number, BEFORE_ALL_TIMES):
+                self.latest[number] = reached
         if not self.waits:
             released = self.next_batch(checked) if ready is None else ready
             self.next_position += batch.table.num_rows
@@ -357,8 +359,16 @@ def shown_time(time: int, kind: pa.DataType) -> Any:
 
 def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.ndarray:
     """Return the time column as integers; rows are counted from `first_row` in errors."""
+    return _times_in(path_column(table, path), table, path, first_row)
+
+
+def _times_in(
+    column: pa.ChunkedArray | None, table: pa.Table, path: AttributePath, first_row: int
+) -> np.ndarray:
+    if column is not None and column.type == _INT64 and not column.null_count:
+        times: np.ndarray = column.to_numpy()
+        return times
     name = ".".join(path)
-    column = path_column(table, path)
     if column is None:
         if table.num_rows:
             raise EventError(missing_column("time", name, table))

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.schema import AttributePath
+from ensue.kernels.sets import distinct
 from ensue.plan.result_schema import Numbering
 from ensue.predicates.vectors import single_chunk
 from ensue.stream.batch import NAMES, EventBatch
@@ -102,6 +103,8 @@ class EventStore:
     def since(self, position: int) -> EventBatch:
         """Return all rows from a position on, of which none was thinned out."""
         after = [each for each in self._batches if each.first + len(each.times) > position]
+        if not after:
+            return replace(self.newest.slice(0, 0), first=position, positions=None)
         whole = _joined(after)
         (row,) = whole.rows_at(np.array([position])).tolist()
         rest = whole.slice(row, len(whole.times))
@@ -159,7 +162,7 @@ class EventStore:
         numberings = tuple(numberings)
         other = replace(self, _batches=self._batches[:], _levels=self._levels[:])
         other.forget_before(first, numberings, exactly=True)
-        if needed is not None and 2 * len(np.unique(needed)) <= other.rows:
+        if needed is not None and 2 * len(distinct(needed)) <= other.rows:
             other.keep_only(needed, numberings, last_too=True)
         return other
 
@@ -263,7 +266,7 @@ def _joined(every: Sequence[EventBatch]) -> EventBatch:
         return every[0]
     return replace(
         every[0],
-        table=pa.concat_tables([each.table for each in every], promote_options="permissive"),
+        table=_tables(every),
         types=_types(every),
         streams=_streams(every),
         times=np.concatenate([each.times for each in every]),
@@ -273,6 +276,13 @@ def _joined(every: Sequence[EventBatch]) -> EventBatch:
             for numbering in dict.fromkeys(n for each in every for n in each.ordinals)
         },
     )
+
+
+def _tables(every: Sequence[EventBatch]) -> pa.Table:
+    tables = [each.table for each in every]
+    if all(each.schema.equals(tables[0].schema) for each in tables):
+        return pa.concat_tables(tables)
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _types(every: Sequence[EventBatch]) -> pa.ChunkedArray:

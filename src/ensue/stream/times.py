@@ -10,8 +10,11 @@ from ensue.analysis.types import TIME_UNITS
 from ensue.errors import EventError
 from ensue.messages import Message, Option
 
+Time = int | datetime | date
+"""A time: in the units of an integer time column, or an instant."""
 
-def time_in_units(time: int | datetime | date, kind: pa.DataType, time_unit: str | None) -> int:
+
+def time_in_units(time: Time, kind: pa.DataType, time_unit: str | None) -> int:
     """Return a time as the time column counts it: in its own unit, or in nanoseconds.
 
     >>> time_in_units(datetime(1970, 1, 1, 0, 0, 2), pa.int64(), "ms")

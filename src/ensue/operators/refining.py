@@ -1,0 +1,28 @@
+"""What is left to be done about the hits of a match operator, as its plan says."""
+
+from __future__ import annotations
+
+from ensue.automata.compiled import Compiled
+from ensue.kernels.graph.chooser import Chooser
+from ensue.logic.formula import Choice
+from ensue.plan.residual import Residual
+from ensue.plan.residual_operators import shown_bits
+from ensue.results.match_set import Purpose
+
+
+def chooser_of(
+    choice: Choice | None, residual: Residual | None, compiled: Compiled
+) -> Chooser | None:
+    """Return what chooses on the match graph; None: nothing is chosen there."""
+    if choice is None:
+        return None
+    operators = () if residual is None else residual.operators
+    return Chooser(choice, shown_bits(operators, compiled.variables))
+
+
+def purpose_of(residual: Residual) -> Purpose:
+    """Tell why matches are listed that may be none in the end."""
+    bounded = (each.text for each in residual.bounds)
+    reasons = residual.unbounded or tuple(dict.fromkeys(bounded))
+    why = f"because of {', '.join(reasons)}" if reasons else "because several runs may be one match"
+    return Purpose(why, residual.repeated)
