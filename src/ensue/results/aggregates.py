@@ -7,46 +7,38 @@ once. Matches that become equal by a projection are one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ensue.analysis.bound import Column
 from ensue.analysis.conditions import Each
-from ensue.analysis.patterns import aggregate_type
-from ensue.analysis.types import Type
-from ensue.automata.deferred import Interval
-from ensue.kernels.aggregate import (
-    CODES,
-    COUNT,
-    HARD,
-    LOST,
-    NONE,
-    Groups,
-    ValueColumn,
-    fold_real,
-    fold_whole,
-)
-from ensue.kernels.memory import read_only
+from ensue.analysis.expressions import Expression
 from ensue.logic import formula as f
-from ensue.logic.aggregates import aggregate
 from ensue.logic.clauses import Found
 from ensue.logic.evaluate import Tally
-from ensue.plan.aggregate_bounds import AggregateBound
-from ensue.plan.residual_operators import ResidualOperator
+from ensue.plan.residual import Residual
 from ensue.predicates.evaluate import Batch
-from ensue.results.aggregate_columns import AggregatedColumns, AggregateValues
+from ensue.results.aggregate_columns import (
+    AggregatedColumns,
+    AggregateValues,
+    ComputedEvents,
+    joined,
+    merged,
+)
 from ensue.results.bounds import bounds_of
+from ensue.results.deadlines import Deadlines
+from ensue.results.duplicates import first_of_equal
+from ensue.results.folding import fold, sizes_of
 from ensue.results.intervals import Barrier, Undisturbed
-from ensue.results.match_set import UNKNOWN, GraphMatches, Made, MatchColumns
-from ensue.stream.attributes import AttributeColumn, attribute_column
+from ensue.results.match_set import UNKNOWN, GraphMatches, MatchColumns
+from ensue.results.nested import NestedEvaluation, computed_batch, derived_values
+from ensue.stream.attributes import AttributeColumn, value_column
 from ensue.stream.batch import EventBatch
 
-Path = tuple[str, ...]
+_LISTED_AT_ONCE = 1 << 10
+"""So many matches are made Python's objects at once."""
 
 
 @dataclass(slots=True)
@@ -54,29 +46,25 @@ class AggregatedMatches:
     """Matches to which aggregates are added, and which are filtered by them, as they are listed."""
 
     found: GraphMatches
-    operators: tuple[ResidualOperator, ...]
-    limit: int | None
-    type_of: Callable[[Path], Type]
+    residual: Residual
     tally: Tally = field(default_factory=Tally)
-    events: Callable[[], EventBatch] | None = None
-    """The events of the matches, once they are kept somewhere."""
-    bounds: tuple[AggregateBound, ...] = ()
-    """What aggregates must stay within, known before all events of a match are."""
-    intervals: tuple[Interval, ...] = ()
-    """Where something must not have happened."""
     barriers: tuple[Barrier, ...] = ()
-    """What that is."""
+    """What must not have happened."""
+    deadlines: Deadlines | None = None
+    """Until when something must not have followed the matches."""
     merges: bool = False
     """Whether several runs may be one match."""
-    _sources: dict[Path, AttributeColumn] = field(default_factory=dict)
+    events: Callable[[], EventBatch] | None = None
+    """The events of the matches, once they are kept somewhere."""
+    _sources: dict[Expression, AttributeColumn] = field(default_factory=dict)
     _stream: EventBatch | None = None
     _count: int | None = None
 
     @property
     def _keeps_all(self) -> bool:
         """Whether every match of the automaton is one match in the end."""
-        plain = not (self.intervals or self.merges)
-        return plain and all(isinstance(each, f.Aggregate) for each in self.operators)
+        plain = not (self.residual.refuses or self.merges)
+        return plain and all(isinstance(each, f.Aggregate) for each in self.residual.operators)
 
     @property
     def count(self) -> int:
@@ -84,6 +72,7 @@ class AggregatedMatches:
             if self._keeps_all:
                 self._count = self.found.count
             else:
+                self.found.refuse_if_exhausted()
                 self._count = sum(len(chunk.start) for chunk in self._chunks(self._variables))
         return self._count
 
@@ -110,50 +99,36 @@ class AggregatedMatches:
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""
-        filtered = any(isinstance(each, f.Filter) for each in self.operators) or self.intervals
-        if not filtered or self.events is None:
+        if not self.residual.refuses or self.events is None:
             return bool(self.found)
-        return any(len(chunk.start) for chunk in self._chunks(self._variables))
+        found = map(self._applied, self._listed(self._variables))
+        return any(len(chunk.start) for chunk in found)
 
     def __iter__(self) -> Iterator[Found]:
         names = self._variables
         for chunk in self._chunks(names):
-            yield from chunk.found(names)
+            for begin in range(0, len(chunk.start), _LISTED_AT_ONCE):
+                end = min(begin + _LISTED_AT_ONCE, len(chunk.start))
+                yield from chunk.sliced(begin, end).found(names)
 
     def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
         every = list(dict.fromkeys([*variables, *([] if self._keeps_all else self._variables)]))
         names = self._variables
         for chunk in self._chunks(every):
-            computed = {
-                name: {
-                    column: each.arrow(self._type(name, column)) for column, each in columns.items()
-                }
-                for name, (_, columns) in chunk.computed.items()
-            }
 
             def listed(chunk: AggregatedColumns = chunk) -> list[Found]:
                 return chunk.found([name for name in names if name in chunk.bound])
 
-            made = {name: Made(*each) for name, each in chunk.computed.items()}
-            yield MatchColumns(chunk.start, chunk.end, chunk.bound, computed, made, listed)
+            yield MatchColumns(chunk.start, chunk.end, chunk.bound, chunk.computed, listed)
 
     @property
     def _variables(self) -> list[str]:
         """The variables that matches have in the end."""
         names = set(self.found.variables)
-        for operator in self.operators:
+        for operator in self.residual.operators:
             if isinstance(operator, f.Project):
                 names &= operator.variables
         return [name for name in self.found.variables if name in names]
-
-    def _type(self, variable: str, name: str) -> Type:
-        for operator in self.operators:
-            if isinstance(operator, f.Aggregate) and operator.variable == variable:
-                for column in operator.columns:
-                    if column.name == name:
-                        kind = Type.UNKNOWN if column.path is None else self.type_of(column.path)
-                        return aggregate_type(column.function, kind)
-        raise AssertionError(name)
 
     # chunks
 
@@ -168,42 +143,75 @@ class AggregatedMatches:
                 continue
             opens = int(np.searchsorted(chunk.end, chunk.end[-1]))
             if opens or (waiting and waiting[-1].end[-1] != chunk.end[0]):
-                rows = np.arange(opens)
-                done = [*waiting, chunk.taken(rows)] if opens else waiting
-                yield self._settled(_joined(done))
+                done = [*waiting, chunk.sliced(0, opens)] if opens else waiting
+                yield self._settled(joined(done))
                 waiting = []
-                chunk = chunk.taken(np.arange(opens, len(chunk.start))) if opens else chunk
+                chunk = chunk.sliced(opens, len(chunk.start)) if opens else chunk
             waiting.append(chunk)
+            left = (
+                None
+                if self.residual.limit is None
+                else self.found.cursor.latest_left(int(chunk.end[-1]))
+            )
+            if left is not None:
+                waiting = [self._settled(joined(waiting))]
+                enough = len(waiting[0].start) == self.residual.limit
+                if enough and waiting[0].start[0] >= left:
+                    self.found.cursor.skip()
         if waiting:
-            yield self._settled(_joined(waiting))
+            yield self._settled(joined(waiting))
 
     def _listed(self, variables: list[str]) -> Iterator[AggregatedColumns]:
         wanted = [
             column.variable
-            for operator in self.operators
+            for operator in self.residual.operators
             if isinstance(operator, f.Aggregate)
             for column in operator.columns
         ]
-        if self.intervals:
+        if self.residual.intervals:
             labels = self.found.labels
-            self.found.keeps = Undisturbed(self.intervals, self.barriers, labels, self._events)
-        if self.bounds:
-            self.found.bounds = bounds_of(self.bounds, self.found.labels, self._events())
-        for columns in self.found.columns(list(dict.fromkeys([*variables, *wanted]))):
-            yield AggregatedColumns(columns.start, columns.end, dict(columns.bound), {})
+            self.found.keeps = Undisturbed(
+                self.residual.intervals, self.barriers, labels, self._events, self.deadlines
+            )
+        if self.residual.bounds:
+            self.found.bounds = bounds_of(self.residual.bounds, self.found.labels, self._events())
+        names = list(dict.fromkeys([*variables, *wanted]))
+        nested = self._nested()
+        for listing in self.found.listings():
+            computed: dict[str, ComputedEvents] = {}
+            if nested is not None:
+                evaluated = nested.read(listing)
+                computed = evaluated.shown()
+                if not evaluated.kept.all():
+                    rows = np.flatnonzero(evaluated.kept)
+                    listing = listing.taken(evaluated.kept)
+                    computed = {name: each.taken(rows) for name, each in computed.items()}
+            columns = self.found.split(listing, names)
+            yield AggregatedColumns(columns.start, columns.end, dict(columns.bound), computed)
+
+    def _nested(self) -> NestedEvaluation | None:
+        """Return what decides about matches by their labels; None: nothing is left to decide."""
+        residual = self.residual
+        if not (residual.deferred or residual.inner_aggregates):
+            return None
+        return NestedEvaluation(residual, self.found.labels, self._events, self.tally)
 
     def _applied(self, chunk: AggregatedColumns) -> AggregatedColumns:
-        for operator in self.operators:
+        for operator in self.residual.operators:
             match operator:
                 case f.Aggregate(variable=name, columns=columns, place=place):
                     results = {each.name: self._result(each, chunk) for each in columns}
-                    chunk.computed[name] = (place, results)
+                    results = derived_values(operator, results, len(chunk.start), self.tally)
+                    events = ComputedEvents.one_each(place, chunk.end, results)
+                    before = [chunk.computed[name]] if name in chunk.computed else []
+                    chunk.computed[name] = merged([*before, events])
                 case f.Filter(conditions=conditions):
                     kept = np.ones(len(chunk.start), bool)
                     for condition in conditions:
                         assert isinstance(condition, Each)
-                        _, results = chunk.computed[condition.variable]
-                        kept &= self._holds(condition, results, len(kept))
+                        events = chunk.computed[condition.variable]
+                        batch = computed_batch(events.columns, len(events.end), self.tally)
+                        kept[events.owner[~batch.holds(condition.predicate)]] = False
                     if not kept.all():
                         chunk = chunk.taken(np.flatnonzero(kept))
                 case f.Project(variables=names):
@@ -212,62 +220,54 @@ class AggregatedMatches:
                     raise AssertionError(operator)
         return chunk
 
-    def _holds(
-        self, condition: Each, results: Mapping[str, AggregateValues], count: int
-    ) -> np.ndarray:
-        table = pa.table({name: each.raw() for name, each in results.items()})
-        types = pa.chunked_array([pa.nulls(count, pa.string())])
-        return Batch(table, types, self.tally).holds(condition.predicate)
-
     def _settled(self, chunk: AggregatedColumns) -> AggregatedColumns:
         """Let equal matches be one, the latest start of each end come first, and LIMIT cut."""
-        order = np.lexsort((-chunk.start, chunk.end))
-        if self.merges or any(isinstance(each, f.Project) for each in self.operators):
-            order = order[_first_of_equal(chunk, order, self._variables)]
-        if self.limit is not None:
+        order = _in_order(chunk)
+        if self._may_have_equals:
+            order = order[first_of_equal(chunk, order, self._variables)]
+        if self.residual.limit is not None:
             ends = chunk.end[order]
             rank = np.arange(len(order)) - np.searchsorted(ends, ends)
-            order = order[rank < self.limit]
-        return chunk.taken(order)
+            order = order[rank < self.residual.limit]
+        count = len(chunk.start)
+        same = len(order) == count and bool((order == np.arange(count)).all())
+        return chunk if same else chunk.taken(order)
+
+    @property
+    def _may_have_equals(self) -> bool:
+        """Whether two runs may be one match in the end.
+
+        They are different matches if they differ in what events are bound to, or in where events
+        are computed that belong to the match. What else labels have tells runs apart, not matches.
+        """
+        if any(isinstance(each, f.Project) for each in self.residual.operators):
+            return True
+        if not self.merges:
+            return False
+        known = (1 << len(self.found.variables)) - 1
+        shown = [self.residual.inner_aggregates[number] for number in self.residual.shown]
+        if len({each.formula.place for each in shown}) == len(shown):
+            known |= sum(each.end for each in shown)
+        return any(bits & ~known for bits in self.found.labels)
 
     # aggregates
 
     def _result(self, column: Column, chunk: AggregatedColumns) -> AggregateValues:
+        computed = chunk.computed.get(column.variable)
+        if computed is not None:
+            if column.argument is None:
+                return sizes_of(computed.offsets)
+            count = len(computed.end)
+            batch = computed_batch(computed.columns, count, Tally())
+            source = value_column(batch, column.argument)
+            return fold(column, source, computed.offsets, np.arange(count), self.tally)
         lists = chunk.bound[column.variable]
         offsets = lists.offsets.to_numpy()
-        if column.path is None:
-            return AggregateValues(np.diff(offsets).astype(np.int64), np.ones(len(lists), bool))
+        if column.argument is None:
+            return sizes_of(offsets)
         stream = self._events()
-        source = self._source(stream, column)
         rows = stream.rows_at(lists.values.to_numpy())
-        count = len(lists)
-        state = np.zeros(count, np.int8)
-        real = np.zeros(count, np.float64)
-        code = CODES[column.function]
-        found: np.ndarray = real
-        values = ValueColumn(read_only(source.values), read_only(source.known))
-        groups = Groups(read_only(offsets), read_only(rows))
-        with np.errstate(all="ignore"):
-            if source.values.dtype == np.float64:
-                fold_real(values, groups, code, real, state)
-                found = real.astype(np.int64) if code == COUNT else real
-            else:
-                whole = np.zeros(count, np.int64)
-                fold_whole(values, groups, code, whole, real, state)
-                found = real if column.function == "avg" else whole
-        valid = (state != NONE) & (state != LOST)
-        lost = int(np.count_nonzero(state == LOST))
-        for match in np.flatnonzero(state == HARD).tolist():
-            own = rows[offsets[match] : offsets[match + 1]]
-            listed = source.values[own]
-            if len(source.known):
-                listed = listed[source.known[own]]
-            exact: Any = aggregate(column.function, listed.tolist())
-            valid[match] = exact is not None
-            lost += exact is None
-            found[match] = 0.0 if exact is None else exact
-        self.tally.nulls += lost
-        return AggregateValues(found, valid, None if code == COUNT else source.distinct)
+        return fold(column, self._source(stream, column.argument), offsets, rows, self.tally)
 
     def _events(self) -> EventBatch:
         if self._stream is None:
@@ -275,69 +275,19 @@ class AggregatedMatches:
             self._stream = self.events()
         return self._stream
 
-    def _source(self, stream: EventBatch, column: Column) -> AttributeColumn:
-        """Return the values of an attribute, as doubles where the function asks for doubles."""
-        assert column.path is not None
-        as_double = column.function == "stddev"
-        known = self._sources.get(column.path)
+    def _source(self, stream: EventBatch, argument: Expression) -> AttributeColumn:
+        """Return the values of an attribute."""
+        known = self._sources.get(argument)
         if known is None:
-            known = self._sources[column.path] = attribute_column(stream, column.path)
-        if known.distinct is not None and column.function in ("sum", "avg", "range", "stddev"):
-            # Decimals are computed as doubles.
-            doubles = np.array([float(each) for each in known.distinct] or [0.0])
-            return AttributeColumn(doubles[known.values], known.known)
-        if as_double and known.values.dtype != np.float64:
-            return AttributeColumn(known.values.astype(np.float64), known.known)
+            batch = Batch(stream.table, stream.types)
+            known = self._sources[argument] = value_column(batch, argument)
         return known
 
 
-def _joined(chunks: list[AggregatedColumns]) -> AggregatedColumns:
-    """Put chunks together."""
-    if len(chunks) == 1:
-        return chunks[0]
-    one = chunks[0]
-    return AggregatedColumns(
-        np.concatenate([each.start for each in chunks]),
-        np.concatenate([each.end for each in chunks]),
-        {name: pa.concat_arrays([each.bound[name] for each in chunks]) for name in one.bound},
-        {
-            name: (
-                place,
-                {
-                    column: AggregateValues(
-                        np.concatenate([c.computed[name][1][column].values for c in chunks]),
-                        np.concatenate([c.computed[name][1][column].valid for c in chunks]),
-                        result.distinct,
-                    )
-                    for column, result in columns.items()
-                },
-            )
-            for name, (place, columns) in one.computed.items()
-        },
-    )
-
-
-def _first_of_equal(chunk: AggregatedColumns, order: np.ndarray, names: list[str]) -> np.ndarray:
-    """Return where, in this order, matches stand that are equal to none before."""
-    keys = [chunk.end, chunk.start]
-    for name in names:
-        codes = pc.dictionary_encode(_texts(chunk.bound[name])).indices.to_numpy()
-        keys.append(codes)
-    for _, columns in chunk.computed.values():
-        for result in columns.values():
-            values = np.where(result.valid, result.values, 0)
-            if values.dtype == np.float64:
-                values = (values + 0.0).view(np.int64)
-            keys += [values, result.valid]
-    table = np.stack([np.asarray(key)[order].astype(np.int64) for key in keys], axis=1)
-    _, first = np.unique(table, axis=0, return_index=True)
-    kept: np.ndarray = np.sort(first)
-    return kept
-
-
-def _texts(lists: pa.ListArray) -> pa.Array:
-    """Write lists of positions as bytes, so that equal ones can be found."""
-    offsets = lists.offsets.to_numpy().astype(np.int64) * 8
-    data = np.ascontiguousarray(lists.values.to_numpy().astype(np.int64))
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
+def _in_order(chunk: AggregatedColumns) -> np.ndarray:
+    """Return the order in which the latest start of each end comes first."""
+    start, end = chunk.start, chunk.end
+    ordered = (end[1:] > end[:-1]) | ((end[1:] == end[:-1]) & (start[1:] <= start[:-1]))
+    if ordered.all():
+        return np.arange(len(start))
+    return np.lexsort((-start, end))

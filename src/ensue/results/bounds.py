@@ -16,7 +16,8 @@ from ensue.kernels.graph.bounded import Bounds, bound_paths
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import Graph
 from ensue.plan.aggregate_bounds import AggregateBound
-from ensue.stream.attributes import attribute_column
+from ensue.predicates.evaluate import Batch
+from ensue.stream.attributes import value_column
 from ensue.stream.batch import EventBatch
 
 _EXACT = 2.0**53
@@ -64,7 +65,7 @@ def _fill(
     stream: EventBatch,
 ) -> None:
     """Save what each node contributes to a total."""
-    function, path = limit.column.function, limit.column.path
+    function, argument = limit.column.function, limit.column.argument
     nothing = -math.inf if bounds.greatest[total] else 0.0
     bounds.begin[total] = math.nan if limit.end else nothing
     bounds.value[:, total] = nothing
@@ -73,8 +74,8 @@ def _fill(
     own = outputs[np.array([bool(bits & limit.bit) for bits in labels])[label]]
     rows = stream.rows_at(graph.position[own])
     values, known = np.ones(len(rows)), np.ones(len(rows), bool)
-    if path is not None:
-        source = attribute_column(stream, path)
+    if argument is not None:
+        source = value_column(Batch(stream.table, stream.types), argument)
         known = source.known[rows] if len(source.known) else known
         if function != "count":
             if source.distinct is not None:

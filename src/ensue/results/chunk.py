@@ -12,121 +12,24 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.types import Type
+from ensue.errors import BudgetError
 from ensue.kernels.memory import new_integers
 from ensue.logic.clauses import Found, Row
 from ensue.plan.result_schema import Path, ResultSchema
 from ensue.predicates.arrow_values import arrow_type
 from ensue.predicates.vectors import column_at
 from ensue.results.aggregates import AggregatedMatches
+from ensue.results.deadlines import Deadlines
+from ensue.results.match import Match, Total
 from ensue.results.match_ids import MatchIds
-from ensue.results.match_set import ListedMatches, MatchColumns, MatchSet
+from ensue.results.match_set import UNKNOWN, ListedMatches, MatchColumns, MatchSet
 from ensue.results.residual_filter import ResidualFilter
-from ensue.results.tables import Layout, table_of, totals_table
+from ensue.results.tables import Layout, python_rows, table_of, totals_table, typed_times
 from ensue.results.totals import TotalRows, partition_columns, summed_rows
 from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 
 _NO_POSITIONS = np.zeros(0, np.int64)
-
-
-class Match:
-    """A group of events that satisfies the query."""
-
-    __slots__ = ("_found", "_of")
-
-    def __init__(self, found: Found, of: ResultChunk) -> None:
-        self._found = found
-        self._of = of
-
-    @property
-    def start(self) -> int:
-        """The position where the match starts."""
-        return self._found.match.start
-
-    @property
-    def end(self) -> int:
-        """The position of the event that completed the match."""
-        return self._found.match.end
-
-    @property
-    def query(self) -> str | None:
-        """The name of the query, where it has one."""
-        return self._of.schema.query
-
-    @property
-    def start_time(self) -> Any:
-        """The time of the event where the match starts; its position where events have no time."""
-        return self._of.time_at(self.start)
-
-    @property
-    def end_time(self) -> Any:
-        """The time of the event that completed the match."""
-        return self._of.time_at(self.end)
-
-    @property
-    def bindings(self) -> dict[str, list[int]]:
-        """The positions bound to each variable, in order."""
-        if self._of.schema.positions_only:
-            return {}
-        found: dict[str, list[int]] = {}
-        for name, position in sorted(self._found.match.bindings):
-            found.setdefault(name, []).append(position)
-        return found
-
-    @property
-    def positions(self) -> list[int]:
-        """All positions bound to some variable, in order."""
-        return sorted(self._found.match.support)
-
-    @property
-    def partition(self) -> dict[str, Any]:
-        """The values of the partition attributes."""
-        return self._of.partition_at(self.end)
-
-    def events(self, variable: str | None = None) -> list[dict[str, Any]]:
-        """Return the events bound to a variable (or to any), as dicts in order."""
-        schema = self._of.schema
-        if variable is None:
-            return self._of.rows(self.positions, None)
-        if variable not in schema.variables:
-            known = ", ".join(schema.variables) or "none"
-            raise KeyError(f"no variable '{variable}' in the matches; the variables are {known}")
-        return self._of.rows(self._found.match.positions(variable), schema.variables[variable])
-
-    def computed(self, variable: str | None = None) -> list[dict[str, Any]]:
-        """Return the events that AGGREGATE bound to a variable; without one, SELECT's columns."""
-        return self._of.schema.computed_rows(self._found.match, variable)
-
-    @property
-    def id(self) -> str:
-        """A stable name for this match: equal for the same match however it was found."""
-        return self._of.identify(self._found)
-
-    def __reduce__(self) -> tuple[type[Match], tuple[Found, ResultChunk]]:
-        """Be pickled with the events that belong to the match, and no others."""
-        return Match, (self._found, self._of.kept([self._found]))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Match) and self._found == other._found
-
-    def __hash__(self) -> int:
-        return hash(self._found.match)
-
-    def __repr__(self) -> str:
-        bound = "".join(f", {name}={positions}" for name, positions in self.bindings.items())
-        return f"Match({self.start}..{self.end}{bound})"
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """One row of SELECT count(*) …: the completing event's time, or the start of the interval."""
-
-    time: Any
-    partition: dict[str, Any]
-    values: dict[str, Any]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +51,13 @@ class ResultChunk:
     """Concatenates the batches on demand."""
     matches: MatchSet = field(repr=False)
     totals: Sequence[Row] | TotalRows = field(default=(), repr=False)
+    deadlines: Deadlines | None = field(default=None, repr=False)
+    """Until when nothing must have followed the matches."""
 
     def __post_init__(self) -> None:
         if isinstance(self.matches, ResidualFilter | AggregatedMatches):
             self.matches.events = self.events
+            self.matches.found.query = self.schema.query
 
     @cached_property
     def stream(self) -> EventBatch:
@@ -196,7 +102,20 @@ class ResultChunk:
     def time_at(self, position: int) -> Any:
         """Return the time of an event as Python has it, or its position."""
         times = pa.table({"time": self.times_at(np.array([position]))})
-        return _as_python(times)[0]["time"]
+        return python_rows(times)[0]["time"]
+
+    def deadlines_at(self, ends: np.ndarray) -> pa.Array:
+        """Return the deadlines of matches with these ends, with the type of the time column."""
+        known = self.deadlines
+        return self.times(_NO_POSITIONS if known is None or not len(ends) else known.at(ends))
+
+    def deadline_at(self, end: int) -> Any:
+        """Return the deadline of a match as Python has it, if it has one."""
+        if self.deadlines is None:
+            return None
+        return python_rows(pa.table({"deadline": self.deadlines_at(np.array([end]))}))[0][
+            "deadline"
+        ]
 
     def kept(self, found: list[Found]) -> ResultChunk:
         """Return some of these matches with the events that they need, and no others."""
@@ -210,8 +129,19 @@ class ResultChunk:
         numbering = self.schema.numbering
         numbers = {numbering: ordinals(stream, rows, numbering)}
         return ResultChunk(
-            self.schema, _Kept(replace(stream.take(rows), ordinals=numbers)), ListedMatches(found)
+            self.schema,
+            _Kept(replace(stream.take(rows), ordinals=numbers)),
+            ListedMatches(found),
+            deadlines=self.deadlines,
         )
+
+    def with_budget(self, most: int) -> ResultChunk:
+        """Return the same matches, of which more, or fewer, may be listed."""
+        matches = self.matches
+        if not isinstance(matches, ResidualFilter | AggregatedMatches):
+            return self
+        found = replace(matches.found, most=most)
+        return replace(self, matches=replace(matches, found=found))
 
     def settled(self) -> ResultChunk:
         """Return the same rows of totals, worked out, without events."""
@@ -237,13 +167,14 @@ class ResultChunk:
     def empty_table(self, layout: Layout) -> pa.Table:
         """Give a table of no matches, with all its columns."""
         if self.schema.totals is not None:
-            return totals_table(self, self._no_totals(self.schema.totals), layout)
+            return totals_table(self, self.no_totals(self.schema.totals), layout)
         no_lists = {name: pa.array([], pa.list_(pa.int64())) for name in self.schema.names}
         return table_of(
             self, MatchColumns(_NO_POSITIONS, _NO_POSITIONS, no_lists, listed=list), layout
         )
 
-    def _no_totals(self, totals: Mapping[str, Type]) -> TotalRows:
+    def no_totals(self, totals: Mapping[str, Type]) -> TotalRows:
+        """Return no rows of totals, with the types of their columns."""
         return TotalRows(
             _NO_POSITIONS,
             _NO_POSITIONS,
@@ -254,6 +185,7 @@ class ResultChunk:
                 else pa.array([], arrow_type(kind) or pa.null())
                 for name, kind in totals.items()
             },
+            _NO_POSITIONS,
         )
 
     def times_at(self, positions: np.ndarray) -> pa.Array | pa.ChunkedArray:
@@ -270,9 +202,7 @@ class ResultChunk:
     def times(self, times: np.ndarray) -> pa.Array:
         """Give times, as they are counted inside, the type of the time column."""
         column = self.stream.time_column
-        if column is None or not pa.types.is_temporal(column.type):
-            return pa.array(times, pa.int64())
-        return pa.array(times, pa.int64()).cast(pa.timestamp("ns")).cast(column.type, safe=False)
+        return typed_times(times, pa.int64() if column is None else column.type)
 
     def structs(self, lists: pa.ListArray, paths: tuple[Path, ...] | None) -> pa.ListArray:
         """Replace positions by the rows there."""
@@ -292,7 +222,7 @@ class ResultChunk:
         """Return rows of the stream as dicts."""
         rows = self.stream.rows_at(np.asarray(positions, np.int64))
         taken = self._payload(paths).take(pa.array(rows))
-        return _as_python(taken)
+        return python_rows(taken)
 
     # identity
 
@@ -307,17 +237,6 @@ class ResultChunk:
     @cached_property
     def _namer(self) -> MatchIds:
         return MatchIds(self.stream, self.schema.fingerprint, self.schema.numbering)
-
-
-def _as_python(table: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as dicts."""
-    for index, column in enumerate(table.schema):
-        # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            coarse = table.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
-            table = table.set_column(index, column.name, coarse)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 ResultChunks = dict[str, list[ResultChunk]]
@@ -347,8 +266,6 @@ class MatchCount:
     def add(self, chunks: Iterable[ResultChunk]) -> None:
         """Add what a step completed."""
         for chunk in chunks:
-            if not chunk:
-                continue
             if chunk.schema.totals is not None or chunk.matches.effort <= _QUICK_STEPS:
                 self.known += chunk.count
                 continue
@@ -361,8 +278,17 @@ class MatchCount:
 
     @property
     def total(self) -> int:
-        """The number of matches so far."""
-        self.known += sum(each.count for each in self._later)
+        """The number of matches so far; of those that are too many to be listed, none counts."""
+        gives_up = False
+        for each in self._later:
+            if gives_up and each.effort == UNKNOWN:
+                self.known += each.least
+                continue
+            try:
+                self.known += each.count
+            except BudgetError:
+                gives_up = True
+                self.known += each.least
         self._later.clear()
         self._bytes = 0
         return self.known

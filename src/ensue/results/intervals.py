@@ -13,6 +13,7 @@ from ensue.automata.deferred import Interval
 from ensue.kernels.graph.segment import Listing
 from ensue.results.absent_matches import Asked
 from ensue.results.correlation import marked
+from ensue.results.deadlines import Deadlines
 from ensue.stream.batch import EventBatch
 
 
@@ -58,11 +59,13 @@ class Undisturbed:
     barriers: tuple[Barrier, ...]
     labels: list[int]
     events: Callable[[], EventBatch]
+    deadlines: Deadlines | None = None
+    """Until when something must not have followed the matches."""
 
     def __call__(self, listing: Listing) -> np.ndarray:
         kept = np.ones(len(listing.start), bool)
         for each in self.intervals:
-            match, asked = self._asked(each, listing)
+            match, asked = (self._following if each.after else self._asked)(each, listing)
             inside = self.barriers[each.absent].inside(asked, self.events)
             kept[match[inside]] = False
         return kept
@@ -86,6 +89,20 @@ class Undisturbed:
         key = listing.key[match].astype(np.int64)
         last = listing.position[ends].astype(np.int64)
         return match, Asked(key, first.astype(np.int64), last, events)
+
+    def _following(self, interval: Interval, listing: Listing) -> tuple[np.ndarray, Asked]:
+        """Return what comes after some matches, until their deadlines."""
+        assert self.deadlines is not None
+        match = np.arange(len(listing.start))
+        events = {}
+        for name, bit in interval.outer:
+            place = np.append(self._last(listing, bit), -1)[listing.offset[1:] - 1]
+            own = (place >= listing.offset[:-1]) & (listing.offset[1:] > listing.offset[:-1])
+            bound = listing.position[np.maximum(place, 0)] if len(listing.position) else place
+            events[name] = np.where(own, bound, -1).astype(np.int64)
+        end = listing.end.astype(np.int64)
+        last = self.deadlines.last_events(end)
+        return match, Asked(listing.key.astype(np.int64), end + 1, last, events)
 
     def _last(self, listing: Listing, bit: int) -> np.ndarray:
         """Return, for each event of all matches, the last one so far that is marked; or -1."""

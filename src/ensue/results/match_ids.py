@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from ensue.logic.complex_event import ComplexEvent, Computed
 from ensue.plan.result_schema import Numbering
 from ensue.predicates.vectors import column_at
-from ensue.results.match_set import Made, MatchColumns
+from ensue.results.match_set import ComputedLists, MatchColumns
 from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 
@@ -62,9 +62,9 @@ class MatchIds:
             values: np.ndarray = lists.values.to_numpy(zero_copy_only=False)
             offsets = lists.offsets.to_numpy()
             totals += _sums(self._mixed(values, f"${name}"), offsets)
-        if found.made is not None:
-            for name, made in found.made.items():
-                totals += self._made(found.end, name, made)
+        if found.computed is not None:
+            for name, events in found.computed.items():
+                self._add_computed(totals, name, events)
         elif found.listed is not None:
             totals += self._computed([each.match.computed for each in found.listed()])
         return _written(_mix(totals))
@@ -113,12 +113,20 @@ class MatchIds:
         words = _mix(words + _numbers(ordinals(stream, rows, self.numbering)))
         self._words[rows], self._known[rows] = words, True
 
-    def _made(self, ends: np.ndarray, name: str, made: Made) -> np.ndarray:
-        """Return the words of computed events, one of each match, that end with it."""
-        words = _mix(self._mixed(ends, f"#{name}") + _numbers(np.array([made.place])))
-        for each in made.columns.values():
-            words = _mix(words + _column_words(each.values, each.valid, each.distinct))
-        return words
+    def _add_computed(self, totals: np.ndarray, name: str, events: ComputedLists) -> None:
+        """Add the words of computed events to those of their matches."""
+        for place, columns in events.names.items():
+            own = np.flatnonzero(events.place == place)
+            words = self._mixed(events.end[own], f"#{name}")
+            words = _mix(words + _numbers(np.array([place])))
+            for column in columns:
+                each = events.columns[column]
+                values = _column_words(each.values[own], each.valid[own], each.distinct)
+                words = _mix(words + values)
+            if len(own) == len(totals) == len(events.end):
+                totals += words
+            else:
+                np.add.at(totals, events.owner[own], words)
 
     def _computed(self, every: Sequence[Iterable[tuple[str, Computed]]]) -> np.ndarray:
         """Return the words of computed events, added up for each match."""

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from ensue.analysis.types import Type
 from ensue.errors import BudgetError
 from ensue.kernels.graph.bounded import Bounds
-from ensue.kernels.graph.segment import Listing, Segment
+from ensue.kernels.graph.segment import NO_BUDGET, Cursor, ExaminedError, Listing, Segment
 from ensue.kernels.layout import Hits
 from ensue.kernels.memory import new_integers
 from ensue.logic.clauses import Found
@@ -46,13 +47,39 @@ class Values(Protocol):
     def distinct(self) -> list[Any] | None:
         """What the ranks stand for."""
 
+    def arrow(self, kind: Type) -> pa.Array:
+        """Return the values as a column of a type."""
 
-class Made(NamedTuple):
-    """Computed events of some matches, one of each that ends with it."""
 
-    place: int
-    """The place of their AGGREGATE in the query."""
-    columns: Mapping[str, Values]
+class ComputedLists(Protocol):
+    """Computed events of some matches that are bound to one variable (see ComputedEvents)."""
+
+    @property
+    def place(self) -> np.ndarray:
+        """The place of each event's AGGREGATE in the query."""
+
+    @property
+    def end(self) -> np.ndarray:
+        """The position of each event."""
+
+    @property
+    def columns(self) -> Mapping[str, Values]:
+        """The values of all events."""
+
+    @property
+    def names(self) -> Mapping[int, tuple[str, ...]]:
+        """The columns of each place."""
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """The events of match i stand from offsets[i] to offsets[i + 1]."""
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The match of each event."""
+
+    def taken(self, rows: np.ndarray) -> ComputedLists:
+        """Choose some matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +90,8 @@ class MatchColumns:
     end: np.ndarray
     bound: dict[str, pa.ListArray]
     """Positions for each variable; under '' those bound to any."""
-    computed: Mapping[str, Mapping[str, pa.Array]] | None = None
-    """Computed columns by variable, where every match has one such event; None: not as columns."""
-    made: Mapping[str, Made] | None = None
-    """The same values as they were computed."""
+    computed: Mapping[str, ComputedLists] | None = None
+    """Computed events by variable; None: not as columns."""
     listed: Callable[[], list[Found]] | None = None
     """Gives the same matches one by one."""
 
@@ -78,11 +103,7 @@ class MatchColumns:
             self.end[begin:end],
             {name: lists.slice(begin, count) for name, lists in self.bound.items()},
             self.computed
-            and {
-                name: {column: each.slice(begin, count) for column, each in columns.items()}
-                for name, columns in self.computed.items()
-            },
-            None,
+            and {name: each.taken(np.arange(begin, end)) for name, each in self.computed.items()},
             listed and (lambda: listed()[begin:end]),
         )
 
@@ -161,6 +182,18 @@ class ListedMatches:
         )
 
 
+class Purpose(NamedTuple):
+    """Why matches are listed one by one, for messages."""
+
+    why: str
+    """The conditions that only listing decides, after a word such as "for"."""
+    repeated: str = ""
+    """The part of the pattern that makes them many."""
+
+
+COUNTED = Purpose("to be counted")
+
+
 class Word(NamedTuple):
     """A match as its run read it: the events that got labels, with their bits."""
 
@@ -184,7 +217,16 @@ class GraphMatches:
     keeps: Callable[[Listing], np.ndarray] | None = None
     """Tells which matches of a listing are any."""
     most: int | None = None
-    """How many matches of one event may be listed; None: as many as there are."""
+    """How many matches of one event may be listed, those that turn out to be none included; None:
+    as many as there are."""
+    purpose: Purpose = COUNTED
+    """Why they are listed, where there is a budget."""
+    query: str | None = None
+    """The name of the query, for messages."""
+    exhausted: TooManyError | None = field(default=None, init=False)
+    """Why a listing of them has stopped."""
+    cursor: Cursor = field(default_factory=Cursor, init=False)
+    """Where a listing has stopped; who has enough matches of an event skips the rest."""
     _count: int | None = field(default=None, init=False)
 
     @property
@@ -244,36 +286,45 @@ class GraphMatches:
     def listings(self) -> Iterator[Listing]:
         """List all matches; then, unless some are left out, it is known how many there are."""
         count = 0
-        ended, listed = -1, 0
+        self.cursor = Cursor()
+        most = NO_BUDGET if self.most is None else self.most
         for each in self.segments:
             # Bounds look at the event of every node, which is there for those of matches only.
             segment = each if self.bounds is None else each.trimmed()
-            for listing in segment.listings(bounds=self.bounds and self.bounds(segment)):
-                count += len(listing.start)
-                if self.most is not None:
-                    ends, counts = np.unique(listing.end, return_counts=True)
-                    counts[0] += listed if ends[0] == ended else 0
-                    ended, listed = int(ends[-1]), int(counts[-1])
-                    self._check(ends, counts, self.most)
-                yield listing if self.keeps is None else listing.taken(self.keeps(listing))
+            limits = self.bounds and self.bounds(segment)
+            try:
+                for listing in segment.listings(bounds=limits, cursor=self.cursor, most=most):
+                    count += len(listing.start)
+                    yield listing if self.keeps is None else listing.taken(self.keeps(listing))
+            except ExaminedError as error:
+                self.exhausted = TooManyError(error.position, self._too_many(error.position))
+                raise self.exhausted from None
         if self.bounds is None and self.keeps is None:
             self._count = count
 
-    def _check(self, ends: np.ndarray, counts: np.ndarray, most: int) -> None:
-        if counts.max() > most:
-            position = int(ends[np.argmax(counts > most)])
-            raise TooManyError(
-                position,
-                Message(
-                    f"the event at position {position} completes more than {most:,} matches, which "
-                    "have to be listed to be counted (explain() says why); a shorter WITHIN, a "
-                    "PARTITION BY or stricter filters make them fewer, and ",
-                    Option("max_matches"),
-                    " raises the budget",
-                ),
-            )
+    def refuse_if_exhausted(self) -> None:
+        """Raise what has stopped a listing before, instead of trying again."""
+        if self.exhausted is not None:
+            raise self.exhausted
+
+    def _too_many(self, position: int) -> Message:
+        query = "" if self.query is None else f"query '{self.query}': "
+        made = f" by {self.purpose.repeated}" if self.purpose.repeated else ""
+        return Message(
+            f"{query}the event at position {position} completes more than {self.most:,} "
+            f"matches{made}, which have to be listed {self.purpose.why}, those that are none in "
+            "the end included; a shorter WITHIN, a PARTITION BY or stricter filters on single "
+            "events make them fewer, and ",
+            Option("max_matches"),
+            " raises the budget",
+        )
 
     def columns(self, variables: list[str]) -> Iterator[MatchColumns]:
+        for listing in self.listings():
+            yield self.split(listing, variables)
+
+    def split(self, listing: Listing, variables: list[str]) -> MatchColumns:
+        """Return the matches of a listing as columns."""
         wanted = [self.variables.index(n) if n in self.variables else None for n in variables]
         members = [
             [
@@ -283,15 +334,14 @@ class GraphMatches:
             ]
             for label in self.labels
         ]
-        for listing in self.listings():
-            split = listing.by_variable(members, len(variables))
-            bound = {
-                name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
-                for name, each in zip(variables, split, strict=True)
-            }
-            start = new_integers(len(listing.start))
-            start[:] = listing.start
-            yield MatchColumns(start, listing.end, bound)
+        split = listing.by_variable(members, len(variables))
+        bound = {
+            name: pa.ListArray.from_arrays(pa.array(each.offsets), pa.array(each.positions))
+            for name, each in zip(variables, split, strict=True)
+        }
+        start = new_integers(len(listing.start))
+        start[:] = listing.start
+        return MatchColumns(start, listing.end, bound)
 
 
 def _found(listing: Listing, names: list[tuple[str, ...]]) -> Iterator[Found]:

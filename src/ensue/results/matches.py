@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Iterator, Sequence
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from ensue.errors import BudgetError, EventError, renamed
+from ensue.errors import EventError, renamed
 from ensue.io.rejected import Rejected
+from ensue.options import Limits
 from ensue.plan.result_schema import ResultSchema
-from ensue.results.chunk import Match, ResultChunk, Total
+from ensue.results.chunk import ResultChunk
 from ensue.results.input_summary import InputSummary
+from ensue.results.match import Match, Total
 from ensue.results.match_set import UNKNOWN
-from ensue.results.slices import counted_up_to, sliced
+from ensue.results.slices import counted_up_to, sliced, too_many, whole_number
 from ensue.results.tables import Layout
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from ensue.drawing.svg import Picture
 
 __all__ = ["Match", "Matches", "Total"]
 
@@ -45,11 +47,10 @@ _UNLISTED, _UNCOUNTED = 10_000, 1_000_000_000
 
 
 class Matches:
-    """All matches of a query on a stream, in the order of their ends.
+    """All matches of a query on a stream, in the order of their ends or deadlines.
 
-    Those of a stream that is read in batches are found on demand. Iterating a long
-    one frees what was given out, so that it can be iterated once; count, to_arrow() and their kin
-    keep everything.
+    Those of a stream that is read in batches are found on demand. Iterating a long one frees what
+    was given out, so that it can be iterated once; count, to_arrow() and their kin keep everything.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Matches:
         """
         if isinstance(index, slice):
             return self._slice(index)
-        index = _whole(index)
+        index = whole_number(index)
         chunks = self._keep_all()
         if index < 0:
             index += self.count
@@ -148,7 +149,17 @@ class Matches:
 
     def head(self, n: int = 5) -> Matches:
         """Return the first `n` matches; the others are not listed, nor is more of a stream read."""
-        return self[: max(_whole(n), 0)]
+        return self[: max(whole_number(n), 0)]
+
+    def with_budget(self, *, max_matches: int) -> Matches:
+        """Return the same matches with another budget, after a BudgetError from listing them.
+
+        Where a filter refuses matches that have to be listed for it, `max_matches` bounds how many
+        of one completing event are. The events need not be read again for a larger one.
+        """
+        limits = Limits(matches=max_matches)
+        chunks = (chunk.with_budget(limits.matches) for chunk in self._chunks())
+        return Matches(self.schema, chunks, self._account, live=self._more is not None)
 
     def _slice(self, index: slice) -> Matches:
         if index.step not in (None, 1):
@@ -251,8 +262,8 @@ class Matches:
         """Return one row a match, or one row an event.
 
         A row has the name of the query, if it has one, the partition attributes, `start_time`,
-        `end_time` and `match_id`, the positions `start` and `end`, then each variable and the
-        computed columns.
+        `end_time`, of NOT FOLLOWED BY the `deadline`, and `match_id`, the positions `start` and
+        `end`, then each variable and the computed columns.
 
         Args:
             events: give the rows of the events of a variable, instead of their positions.
@@ -279,7 +290,7 @@ class Matches:
                 counts = False
                 self._refuse_more_than(max_rows, "listed")
             if max_rows is not None and rows > max_rows:
-                raise _too_many(f"more than {max_rows:,}", "rows", max_rows, "listed")
+                raise too_many(f"more than {max_rows:,}", "rows", max_rows, "listed")
         if not tables:
             tables = [self.empty_table(layout)]
         return pa.concat_tables(tables, promote_options="permissive")
@@ -293,7 +304,7 @@ class Matches:
             return
         number, whole = self._known(0, most if counts else 0)
         if number > most:
-            raise _too_many(f"{'' if whole else 'at least '}{number:,}", "matches", most, done)
+            raise too_many(f"{'' if whole else 'at least '}{number:,}", "matches", most, done)
 
     def _known(self, listed: int, counted: int) -> tuple[int, bool]:
         """Return how many matches there are at least, and whether that is all.
@@ -319,11 +330,11 @@ class Matches:
         return number, whole
 
     def to_list(self, *, max_rows: int | None = MAX_ROWS) -> list[Any]:
-        """Return all matches as a list; a loop over them needs no memory for more than one."""
+        """Return all matches as a list; a loop needs no memory for more than one."""
         self._refuse_more_than(max_rows, "listed")
         found = list(islice(iter(self), None if max_rows is None else max_rows + 1))
         if max_rows is not None and len(found) > max_rows:
-            raise _too_many(f"more than {max_rows:,}", "matches", max_rows, "listed")
+            raise too_many(f"more than {max_rows:,}", "matches", max_rows, "listed")
         return found
 
     def to_pandas(
@@ -357,41 +368,28 @@ class Matches:
         return frame
 
     def show(self, n: int = _SHOWN_MATCHES, *, events: bool = True) -> None:
-        """Print the first `n` matches as a table, event by event, or with `events=False` each
-        on one line.
-        """
+        """Print the first `n` matches event by event, or with `events=False` each on one line."""
         from ensue.results.display import show
 
         show(self, n, events=events)
 
+    def timeline(self, n: int = _SHOWN_MATCHES) -> Picture:
+        """Draw the first `n` matches on one time axis, each event in the colour of its variable."""
+        from ensue.results.timeline import matches_timeline
+
+        if self.schema.totals is not None:
+            raise TypeError("rows of SELECT count(*) have no events to draw; SELECT * has them")
+        first = list(self.head(n + 1))
+        return matches_timeline(first[:n], more=len(first) > n)
+
     def _repr_html_(self) -> str:
-        table = self.head(_SHOWN_MATCHES).to_arrow()
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
-            for row in table.to_pylist()
-        )
-        more = f", the first {_SHOWN_MATCHES}" if self.count > _SHOWN_MATCHES else ""
-        return (
-            f"<p>{self.count:,} matches{more}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        from ensue.results.notebook import matches_html
+
+        first = self.head(_SHOWN_MATCHES)
+        live = self._freed or self._more is not None
+        number, whole = (0, True) if live else self._known(_UNLISTED, _UNCOUNTED)
+        return matches_html(first, None if live else number, whole, _SHOWN_MATCHES)
 
 
 def _unpickled(schema: ResultSchema, chunks: list[ResultChunk], account: InputSummary) -> Matches:
     return Matches(schema, iter(chunks), account, live=False)
-
-
-def _too_many(number: str, things: str, most: int, done: str) -> BudgetError:
-    return BudgetError(
-        f"there are {number} {things}, and at most {most:,} are {done}: ask for fewer by "
-        "matches.head(n), LIMIT, a shorter WITHIN or stricter filters, count them by "
-        "SELECT count(*), go over them one by one in a loop, or raise max_rows= (None: no bound)"
-    )
-
-
-def _whole(number: Any) -> int:
-    try:
-        return operator.index(number)
-    except TypeError:
-        raise TypeError(f"matches are numbered from 0, and {number!r} is no number") from None

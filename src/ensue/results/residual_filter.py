@@ -9,7 +9,7 @@ filters on them, unless they are worked out on columns (see aggregates.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from ensue.analysis.expressions import paths_of
 from ensue.automata.deferred import Deferred, InnerAggregate, Round
+from ensue.kernels.graph.segment import Listing
 from ensue.logic import formula as f
 from ensue.logic.clauses import Found, support_only
 from ensue.logic.complex_event import ComplexEvent, Computed, Event
@@ -26,8 +27,12 @@ from ensue.logic.reference import Reference, projected, select
 from ensue.plan.residual import Residual
 from ensue.plan.residual_operators import read_columns
 from ensue.results.bounds import bounds_of
+from ensue.results.choice import choose_listed
+from ensue.results.deadlines import Deadlines
 from ensue.results.intervals import Barrier, Undisturbed
 from ensue.results.match_set import UNKNOWN, GraphMatches, ListedMatches, MatchColumns, Word
+from ensue.results.nested import NestedEvaluation
+from ensue.results.progress import NO_PROGRESS, Progress
 from ensue.stream.batch import EventBatch
 from ensue.stream.reference_events import to_events
 
@@ -115,18 +120,21 @@ class ResidualFilter:
     found: GraphMatches
     residual: Residual
     tally: Tally = field(default_factory=Tally)
-    before: Mapping[int, int] = field(default_factory=dict)
-    """Up to where everything was consumed before, by key; 0 where keys do not matter."""
+    before: Progress = NO_PROGRESS
+    """What was consumed and completed before."""
     barriers: tuple[Barrier, ...] = ()
     """What must not have happened."""
+    deadlines: Deadlines | None = None
+    """Until when something must not have followed the matches."""
     events: Callable[[], EventBatch] | None = None
     """The events of the matches, once they are kept somewhere."""
     _count: int | None = field(default=None, init=False)
-    _after: dict[int, int] | None = field(default=None, init=False)
+    _after: Progress | None = field(default=None, init=False)
 
     @property
     def count(self) -> int:
         if self._count is None:
+            self.found.refuse_if_exhausted()
             self._count = sum(1 for _ in self)
         return self._count
 
@@ -149,13 +157,15 @@ class ResidualFilter:
 
     def __bool__(self) -> bool:
         """Tell whether there are any; as long as their events are unknown, whether it may be."""
-        if not self.residual.refuses or self.events is None:
+        sure = not self.residual.refuses and self.residual.consume == "NONE"
+        if sure or self.events is None:
             return bool(self.found)
         return any(True for _ in self)
 
-    def consumed(self) -> dict[int, int]:
-        """Return up to where everything is consumed after these matches."""
+    def after(self) -> Progress:
+        """Return what has been consumed and completed after these matches."""
         if self._after is None:
+            self.found.refuse_if_exhausted()
             for _ in self:
                 pass
         assert self._after is not None
@@ -176,6 +186,9 @@ class ResidualFilter:
             for word in group:
                 if word.start > latest and self._read(word, reference) is not None:
                     latest = word.start
+                    left = self.found.cursor.latest_left(end)
+                    if left is not None and left <= latest:
+                        self.found.cursor.skip()
             if latest >= 0:
                 yield end, latest
 
@@ -184,25 +197,63 @@ class ResidualFilter:
         bounds = self.residual.bounds
         if bounds and self.found:
             self.found.bounds = bounds_of(bounds, self.found.labels, self._view())
-        consumed = dict(self.before)
-        consumes = self.residual.consume
+        consumed, completed = dict(self.before.consumed), set(self.before.completed)
+        consumes, choice = self.residual.consume, self.residual.choice
+        refine = self._first_ones if self._stops_early else self._all
         for (end, key), group in groupby(self.found.words(), key=lambda word: (word.end, word.key)):
-            neighbours: Neighbours = set()
-            matches: set[ComplexEvent] = set()
-            for word in group:
-                match = self._read(word, reference)
-                if match is not None:
-                    matches.add(match)
-                    neighbours |= self._neighbours(word)
-            found = apply_residual(self.residual, matches, reference, neighbours)
+            found = refine(end, group, reference)
             if consumes != "NONE" and found:
                 of = key if consumes == "PARTITION" else 0
                 found = [match for match in found if match.start > consumed.get(of, -1)]
                 if found:
-                    consumed[of] = end
+                    consumed[of] = max(end, consumed.get(of, end))
+            if choice is not None:
+                found = choose_listed(found, choice, completed)
             for match in islice(found, self.residual.limit):
                 yield Found((), match)
-        self._after = consumed
+        self._after = Progress(consumed, frozenset(completed))
+
+    def _all(self, _: int, group: Iterable[Word], reference: Reference) -> list[ComplexEvent]:
+        """Refine all matches of a completing event."""
+        neighbours: Neighbours = set()
+        matches: set[ComplexEvent] = set()
+        for word in group:
+            match = self._read(word, reference)
+            if match is not None:
+                matches.add(match)
+                neighbours |= self._neighbours(word)
+        return apply_residual(self.residual, matches, reference, neighbours)
+
+    @property
+    def _stops_early(self) -> bool:
+        """Whether matches are refined one by one, and some of them are enough."""
+        residual = self.residual
+        alone = residual.limit is not None and residual.consume == "NONE"
+        compares = any(isinstance(each, f.Select) for each in residual.operators)
+        return alone and residual.choice is None and not compares
+
+    def _first_ones(
+        self, end: int, group: Iterable[Word], reference: Reference
+    ) -> list[ComplexEvent]:
+        """Refine matches of a completing event until LIMIT has enough.
+
+        From then on only those count that start later than all others.
+        """
+        limit, found = self.residual.limit, set[ComplexEvent]()
+        latest = -1
+        assert limit is not None
+        for word in group:
+            if len(found) >= limit and word.start <= latest:
+                continue
+            match = self._read(word, reference)
+            if match is None:
+                continue
+            found.update(apply_residual(self.residual, {match}, reference, set()))
+            latest = max((each.start for each in found), default=-1)
+            left = self.found.cursor.latest_left(end) if len(found) >= limit else None
+            if left is not None and left <= latest:
+                self.found.cursor.skip()
+        return sorted(found, key=lambda c: (-c.start, sorted(c.bindings), repr(c.computed)))
 
     def _read(self, word: Word, reference: Reference) -> ComplexEvent | None:
         """Return the match that a run has read, with the events computed inside; None: none."""
@@ -224,7 +275,7 @@ class ResidualFilter:
             )
             name = inner_aggregate.formula.variable
             made.append([(name, reference.computed(c, inner_aggregate.formula)) for c in rounds])
-        for deferred in residual.deferred:
+        for deferred in () if residual.decided_on_columns else residual.deferred:
             for round in deferred.rounds(word.labels):
                 if not reference.satisfies(scope(deferred, round), deferred.condition):
                     return None
@@ -247,12 +298,20 @@ class ResidualFilter:
     def _reference(self) -> Reference:
         """Return what evaluates conditions and aggregates on the events of the matches.
 
-        From here on only matches are listed that nothing happened in that must not.
+        From here on only matches are listed that nothing happened in that must not, and that
+        satisfy the conditions which are decided many matches at a time.
         """
         residual = self.residual
+        labels = self.found.labels
+        checks: list[Callable[[Listing], np.ndarray]] = []
+        if residual.deferred and residual.decided_on_columns:
+            checks.append(NestedEvaluation(residual, labels, self._view, self.tally))
         if residual.intervals:
-            labels = self.found.labels
-            self.found.keeps = Undisturbed(residual.intervals, self.barriers, labels, self._view)
+            checks.append(
+                Undisturbed(residual.intervals, self.barriers, labels, self._view, self.deadlines)
+            )
+        if checks:
+            self.found.keeps = lambda listing: np.logical_and.reduce([c(listing) for c in checks])
         every = (paths_of(read) for each in residual.deferred for read in each.expressions())
         operators = (*residual.operators, *(each.formula for each in residual.inner_aggregates))
         read = {path[0] for paths in every for path in paths} | read_columns(operators)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
+from ensue.errors import BudgetError
 from ensue.logic.clauses import Found
 from ensue.results.chunk import ResultChunk
 from ensue.results.match_set import UNKNOWN, MatchColumns, MatchSet
@@ -75,6 +78,7 @@ def _rows(summed: TotalRows, begin: int, end: int) -> TotalRows:
         summed.ended[begin:end],
         {name: column.slice(begin, end - begin) for name, column in summed.partition.items()},
         {name: values[begin:end] for name, values in summed.values.items()},
+        None if summed.events is None else summed.events[begin:end],
     )
 
 
@@ -86,3 +90,20 @@ def counted_up_to(chunk: ResultChunk, most: int) -> int:
     if matches.effort == UNKNOWN:
         return sum(1 for _ in islice(matches, most))
     return min(chunk.count, most)
+
+
+def too_many(number: str, things: str, most: int, done: str) -> BudgetError:
+    """Return the error that refuses to list so many."""
+    return BudgetError(
+        f"there are {number} {things}, and at most {most:,} are {done}: ask for fewer by "
+        "matches.head(n), LIMIT, a shorter WITHIN or stricter filters, count them by "
+        "SELECT count(*), go over them one by one in a loop, or raise max_rows= (None: no bound)"
+    )
+
+
+def whole_number(number: Any) -> int:
+    """Return the number of a match, or how many."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"matches are numbered from 0, and {number!r} is no number") from None

@@ -1,12 +1,13 @@
 """Matches as tables: one row a match, or one row an event.
 
 The columns come in the order of those on Spark: the query's name, the partition attributes,
-start_time, end_time and match_id, then positions, variables and computed columns.
+start_time, end_time, deadline (of queries with NOT FOLLOWED BY) and match_id, then positions,
+variables and computed columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.context import nearest
+from ensue.analysis.types import Type
 from ensue.errors import EnsueError
 from ensue.logic.build import SELECTED
 from ensue.plan.result_schema import Path, free_name
 from ensue.predicates.arrow_values import arrow_type
 from ensue.predicates.vectors import column_at
-from ensue.results.match_set import MatchColumns
+from ensue.results.match_set import ComputedLists, MatchColumns
 from ensue.results.totals import EXACT_COUNTS, TotalRows, partition_columns
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class Column(NamedTuple):
     """A column that is computed on demand."""
 
     role: str
-    """query, partition, start_time, end_time, match_id, start, end, variable or computed."""
+    """partition, start_time, deadline, variable and so on: names may be taken, roles are not."""
     name: str
     values: Values
 
@@ -95,6 +97,24 @@ def _named(columns: list[Column], without: Collection[str]) -> list[Column]:
     return [each for each in named.values() if each.role not in without]
 
 
+def typed_times(times: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Give times, as they are counted inside, the type of a time column."""
+    if not pa.types.is_temporal(kind):
+        return pa.array(times, pa.int64())
+    return pa.array(times, pa.int64()).cast(pa.timestamp("ns")).cast(kind, safe=False)
+
+
+def python_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return rows as dicts."""
+    for index, column in enumerate(table.schema):
+        # Python's datetimes have no nanoseconds; Arrow would return those of pandas, or fail.
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            coarse = table.column(index).cast(pa.timestamp("us", column.type.tz), safe=False)
+            table = table.set_column(index, column.name, coarse)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
 # one row a match
 
 
@@ -106,6 +126,10 @@ def _columns(chunk: ResultChunk, found: MatchColumns, events: bool) -> list[Colu
     columns += [
         Column("start_time", "start_time", lambda: chunk.times_at(found.start)),
         Column("end_time", "end_time", lambda: chunk.times_at(found.end)),
+    ]
+    if schema.has_deadlines:
+        columns.append(Column("deadline", "deadline", lambda: chunk.deadlines_at(found.end)))
+    columns += [
         Column("match_id", "match_id", lambda: chunk.ids(found)),
         Column("start", "start", lambda: pa.array(found.start)),
         Column("end", "end", lambda: pa.array(found.end)),
@@ -135,7 +159,7 @@ def _keys(chunk: ResultChunk, path: Path, ends: np.ndarray) -> pa.ChunkedArray:
 
 def _computed(chunk: ResultChunk, found: MatchColumns) -> Iterator[Column]:
     """Give computed events as lists of structs, and SELECT's columns as columns."""
-    columns = found.computed
+    columns, count = found.computed, len(found.start)
     for name, types in chunk.schema.computed.items():
         if columns is None:
             assert found.listed is not None
@@ -146,7 +170,7 @@ def _computed(chunk: ResultChunk, found: MatchColumns) -> Iterator[Column]:
                     values = [row[0][column] if row else None for row in rows]
                     made = pa.array(values, arrow_type(kind))
                 else:
-                    made = columns[name][column]
+                    made = columns[name].columns[column].arrow(kind)
                 yield Column("computed", column, partial(_same, made))
         elif columns is None:
             kinds = [
@@ -160,11 +184,21 @@ def _computed(chunk: ResultChunk, found: MatchColumns) -> Iterator[Column]:
             made = pa.array(rows, pa.list_(pa.struct(kinds)))
             yield Column("computed", name, partial(_same, made))
         else:
-            arrays = {column: columns[name][column] for column in types}
-            structs = pa.StructArray.from_arrays(list(arrays.values()), list(arrays))
-            offsets = pa.array(np.arange(len(structs) + 1, dtype=np.int32))
-            made = pa.ListArray.from_arrays(offsets, structs)
-            yield Column("computed", name, partial(_same, made))
+            yield Column("computed", name, partial(_structs, columns.get(name), types, count))
+
+
+def _structs(events: ComputedLists | None, types: Mapping[str, Type], count: int) -> pa.ListArray:
+    """Return computed events as lists of structs, with NULL in columns of other AGGREGATEs."""
+    if events is None:
+        kinds = [(column, arrow_type(kind) or pa.null()) for column, kind in types.items()]
+        return pa.array([[]] * count, pa.list_(pa.struct(kinds)))
+    arrays = []
+    for column, kind in types.items():
+        known = events.columns.get(column)
+        nothing = pa.nulls(len(events.end), arrow_type(kind) or pa.null())
+        arrays.append(nothing if known is None else known.arrow(kind))
+    structs = pa.StructArray.from_arrays(arrays, list(types))
+    return pa.ListArray.from_arrays(pa.array(events.offsets.astype(np.int32)), structs)
 
 
 # one row an event

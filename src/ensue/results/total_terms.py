@@ -7,18 +7,21 @@ absolute values that tells how far to trust it; min and max a number in the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.bound import Column, Totals
+from ensue.analysis.bound import Column, Derived, Totals
+from ensue.analysis.columns import aggregate_type
+from ensue.analysis.expressions import Attribute, Expression, stored_type, untyped
 from ensue.analysis.types import Type
 from ensue.kernels.count.driver import Terms
 from ensue.kernels.count.weights import NO_VALUE, Values, Weights
-from ensue.predicates.arrow_values import arrow_type, arrow_values
+from ensue.logic.aggregates import derived
+from ensue.predicates.arrow_values import arrow_type, arrow_values, python_value
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sortable import from_sortable, to_sortable
 from ensue.predicates.values import python_values
@@ -40,7 +43,8 @@ class Term(NamedTuple):
 
     kind: Kind
     variable: str
-    path: Path | None
+    argument: Expression | None
+    """Of which the value is, without types, which may get wider."""
 
 
 @dataclass(slots=True)
@@ -57,10 +61,14 @@ class Adder:
     least: list[Term] = field(default_factory=list)
     ranks: dict[int, list[Any]] = field(default_factory=dict)
     """Of least terms whose values are known by their rank: all values so far, in order."""
+    arguments: dict[Expression, Expression] = field(default_factory=dict)
+    """The arguments of terms with their types."""
 
     def __post_init__(self) -> None:
         for column in self.totals.columns:
-            name, path = column.variable, column.path
+            if column.user is not None:
+                continue
+            name, path = column.variable, self._key(column)
             if column.function in ("min", "max"):
                 _add(self.least, Term("min" if column.function == "min" else "max", name, path))
                 continue
@@ -73,15 +81,24 @@ class Adder:
                     _add(self.whole, Term("value", name, path))
                     _add(self.real, Term("size", name, path))
         for number, term in enumerate(self.least):
-            if self._kind(term.path) in (Type.STRING, Type.DECIMAL):
+            if self.kind(term.argument) in (Type.STRING, Type.DECIMAL):
                 self.ranks[number] = []
 
-    def _kind(self, path: Path | None) -> Type:
-        assert path is not None
-        return self.type_of(path)
+    def _key(self, column: Column) -> Expression | None:
+        """Return the argument of a column as terms have it."""
+        if column.argument is None:
+            return None
+        key = untyped(column.argument)
+        self.arguments[key] = column.argument
+        return key
 
-    def _is_whole(self, path: Path | None) -> bool:
-        return self._kind(path) not in (Type.DOUBLE, Type.DECIMAL)
+    def kind(self, argument: Expression | None) -> Type:
+        """Return the type of the values of a term."""
+        assert argument is not None
+        return stored_type(self.arguments[argument], self.type_of)
+
+    def _is_whole(self, argument: Expression | None) -> bool:
+        return self.kind(argument) not in (Type.DOUBLE, Type.DECIMAL)
 
     def bits(self, variables: Sequence[str]) -> Terms:
         """Return the bit of each term's variable."""
@@ -96,10 +113,10 @@ class Adder:
     def check(self, batch: Batch) -> None:
         """Raise UnsupportedError for values that cannot be added up; change nothing."""
         for term in (*self.whole, *self.real):
-            _addends(batch, term)
+            self._addends(batch, term)
         for number, term in enumerate(self.least):
             if number not in self.ranks:
-                _codes(batch, term)
+                self._codes(batch, term)
 
     def values(self, batch: Batch, remap: Callable[[int, np.ndarray], None]) -> Values:
         """Return what events add to the terms.
@@ -112,16 +129,16 @@ class Adder:
         real = np.zeros((length, 1 + len(self.real)), np.float64)
         least = np.full((length, len(self.least)), NO_VALUE, np.int64)
         for number, term in enumerate(self.whole, 1):
-            values, valid = _addends(batch, term)
+            values, valid = self._addends(batch, term)
             whole[:, number] = np.where(valid, values, 0)
         for number, term in enumerate(self.real, 1):
-            values, valid = _addends(batch, term)
+            values, valid = self._addends(batch, term)
             real[:, number] = np.where(valid, values, 0)
         for number, term in enumerate(self.least):
             if number in self.ranks:
                 codes, valid = self._ranked(number, batch, remap)
             else:
-                codes, valid = _codes(batch, term)
+                codes, valid = self._codes(batch, term)
             if term.kind == "max":
                 codes = ~codes
             least[:, number] = np.where(valid, codes, NO_VALUE)
@@ -131,8 +148,7 @@ class Adder:
         self, number: int, batch: Batch, remap: Callable[[int, np.ndarray], None]
     ) -> tuple[np.ndarray, np.ndarray]:
         term = self.least[number]
-        assert term.path is not None
-        plain = python_values(column_at(batch.table, term.path))
+        plain = self._plain(batch, term)
         old = self.ranks[number]
         new = sorted({*old, *(value for value in plain if value is not None)})
         place = {value: rank for rank, value in enumerate(new)}
@@ -143,15 +159,75 @@ class Adder:
         codes = np.array([place.get(value, 0) for value in plain], np.int64)
         return codes, np.array([value is not None for value in plain], bool)
 
+    def _vector(self, batch: Batch, term: Term) -> Numbers | Strings:
+        """Return the values of a term's argument; decimals as doubles."""
+        assert term.argument is not None
+        found = batch.values(self.arguments[term.argument])
+        if not isinstance(found, list):
+            assert not isinstance(found, Lists), "lists are not added up"
+            return found
+        known = np.array([value is not None for value in found], bool)
+        if any(isinstance(value, str) for value in found):
+            return Strings(np.where(known, 0, 1), pa.array(["", None], pa.string()))
+        plain: list[Any] = found
+        return Numbers(np.array([0.0 if value is None else float(value) for value in plain]), known)
+
+    def _plain(self, batch: Batch, term: Term) -> list[Any]:
+        assert term.argument is not None
+        argument = self.arguments[term.argument]
+        if isinstance(argument, Attribute):
+            return python_values(column_at(batch.table, argument.path))
+        found = batch.values(argument)
+        if isinstance(found, Strings):
+            texts = found.distinct.to_pylist()
+            return [texts[code] for code in found.codes.tolist()]
+        if isinstance(found, Numbers):
+            pairs = zip(found.values.tolist(), found.is_valid().tolist(), strict=True)
+            return [value if known else None for value, known in pairs]
+        assert isinstance(found, list)
+        return found
+
+    def _addends(self, batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each event adds to a term, and where it adds something."""
+        if term.argument is None:
+            return np.ones(batch.length, np.int64), np.ones(batch.length, bool)
+        vector = self._vector(batch, term)
+        if isinstance(vector, Strings):
+            if term.kind != "ones":
+                raise UnsupportedError("strings among numbers")
+            return np.ones(batch.length, np.int64), vector.codes != len(vector.distinct) - 1
+        if term.kind == "ones":
+            return np.ones(batch.length, np.int64), vector.is_valid()
+        if term.kind == "size":
+            return np.abs(vector.values.astype(np.float64)), vector.is_valid()
+        return vector.values, vector.is_valid()
+
+    def _codes(self, batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
+        """Return whole numbers in the order of the values."""
+        vector = self._vector(batch, term)
+        assert isinstance(vector, Numbers)
+        if self.kind(term.argument) is Type.DOUBLE:
+            return to_sortable(vector.values.astype(np.float64)), vector.is_valid()
+        codes = vector.values.astype(np.int64)
+        if len(codes) and (codes.max() == NO_VALUE or codes.min() == -NO_VALUE - 1):
+            raise UnsupportedError("numbers at the very end of 64 bits")
+        return codes, vector.is_valid()
+
     # columns
 
-    def columns(self, weights: Weights) -> dict[str, Any]:
-        """Return the columns of a query from the weights of its matches."""
+    def columns(self, weights: Weights, folded: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the columns of a query from the weights of its matches.
+
+        `folded` has the columns of the user's aggregates.
+        """
         found: dict[str, Any] = {
             self.totals.count: self._counts(weights.whole[:, 0], weights.real[:, 0])
         }
         for column in self.totals.columns:
-            found[column.name] = self._column(column, weights)
+            own = (folded or {}).get(column.name)
+            found[column.name] = self._column(column, weights) if own is None else own
+        if self.totals.derived:
+            found |= derived_columns(self.totals.derived, found, self.types)
         return {name: found[name] for name in self.totals.order}
 
     def _counts(self, count: np.ndarray, size: np.ndarray) -> Any:
@@ -160,8 +236,7 @@ class Adder:
         return pa.array(_saturated(count, size))
 
     def _column(self, column: Column, weights: Weights) -> Any:
-        name, path = column.variable, column.path
-        kind = self.types[column.name]
+        name, path = column.variable, self._key(column)
 
         def whole(what: Kind) -> np.ndarray:
             return weights.whole[:, 1 + self.whole.index(Term(what, name, path))]
@@ -187,6 +262,7 @@ class Adder:
                     means = sums / ones
                 return pa.array(means, mask=(ones == 0) | ~np.isfinite(means))
         number = self.least.index(Term("min" if column.function == "min" else "max", name, path))
+        kind = aggregate_type(column.function, self.kind(path))
         return self._bounds(number, weights.least[:, number], kind)
 
     def _sums(
@@ -210,7 +286,7 @@ class Adder:
             known = self.ranks[number]
             values = [known[code] if ok else None for code, ok in zip(codes, valid, strict=True)]
             return pa.array(values, arrow_type(kind))
-        if self._kind(term.path) is Type.DOUBLE:
+        if self.kind(term.argument) is Type.DOUBLE:
             return pa.array(from_sortable(codes), mask=~valid)
         return arrow_values(codes, valid, kind)
 
@@ -218,47 +294,6 @@ class Adder:
 def _add(terms: list[Term], term: Term) -> None:
     if term not in terms:
         terms.append(term)
-
-
-def _addends(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each event adds to a term, and where it adds something."""
-    if term.path is None:
-        return np.ones(batch.length, np.int64), np.ones(batch.length, bool)
-    vector = attribute(batch, term.path)
-    if isinstance(vector, Strings):
-        if term.kind != "ones":
-            raise UnsupportedError("strings among numbers")
-        return np.ones(batch.length, np.int64), vector.codes != len(vector.distinct) - 1
-    if term.kind == "ones":
-        return np.ones(batch.length, np.int64), vector.is_valid()
-    if term.kind == "size":
-        return np.abs(vector.values.astype(np.float64)), vector.is_valid()
-    return vector.values, vector.is_valid()
-
-
-def attribute(batch: Batch, path: Path) -> Numbers | Strings:
-    """Return an attribute of events; decimals as doubles."""
-    try:
-        vector = batch.vector(path)
-        assert not isinstance(vector, Lists), "lists are not added up"
-        return vector
-    except UnsupportedError:
-        plain = python_values(column_at(batch.table, path))
-        numbers = [0.0 if value is None else float(value) for value in plain]
-        return Numbers(np.array(numbers), np.array([value is not None for value in plain], bool))
-
-
-def _codes(batch: Batch, term: Term) -> tuple[np.ndarray, np.ndarray]:
-    """Return whole numbers in the order of an attribute's values."""
-    assert term.path is not None
-    vector = batch.vector(term.path)
-    assert isinstance(vector, Numbers)
-    if vector.values.dtype == np.float64:
-        return to_sortable(vector.values), vector.is_valid()
-    codes = vector.values.astype(np.int64)
-    if len(codes) and (codes.max() == NO_VALUE or codes.min() == -NO_VALUE - 1):
-        raise UnsupportedError("numbers at the very end of 64 bits")
-    return codes, vector.is_valid()
 
 
 def _saturated(count: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -269,4 +304,19 @@ def _saturated(count: np.ndarray, size: np.ndarray) -> np.ndarray:
     return saturated
 
 
-# --- rows ------------------------------------------------------------------------------------
+def derived_columns(
+    columns: Sequence[Derived], found: Mapping[str, Any], types: Mapping[str, Type]
+) -> dict[str, Any]:
+    """Compute columns from totals, row by row: totals are few, and may be of any size."""
+    plain = {
+        name: each if isinstance(each, list) else python_values(pa.chunked_array([each]))
+        for name, each in found.items()
+    }
+    rows = [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
+    return {
+        each.name: pa.array(
+            [python_value(derived(each, row), types[each.name]) for row in rows],
+            arrow_type(types[each.name]),
+        )
+        for each in columns
+    }

@@ -35,6 +35,13 @@ class TotalRows:
     """Arrow's columns of the partition attributes."""
     values: dict[str, Any]
     """Arrow's arrays; exact counts are Python's integers."""
+    events: np.ndarray | None = None
+    """The positions of the completing events; None: the rows are those of intervals."""
+
+    @classmethod
+    def none(cls) -> TotalRows:
+        """Return no rows."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), {}, {})
 
     def __len__(self) -> int:
         return len(self.time)
@@ -77,6 +84,7 @@ def summed_rows(
             for name, kind in types.items()
             for values in [[python_value(row.totals[name], kind) for row in rows]]
         },
+        events,
     )
 
 
@@ -94,26 +102,35 @@ class TotalsAccumulator:
     attributes: dict[str, Any] = field(default_factory=dict)
     weights: Weights | None = None
 
-    def add(self, counted: list[Counted], stream: EventBatch) -> TotalRows:
-        """Take in the hits of a batch and return the rows that are complete."""
+    def add(
+        self,
+        counted: list[Counted],
+        stream: EventBatch,
+        now: int,
+        folded: Mapping[str, Any] | None = None,
+    ) -> TotalRows:
+        """Take in hits, whose events are there, and return the rows that are complete at a time.
+
+        `folded` has the columns of the user's aggregates, where there are no intervals.
+        """
         end = _joined([each.end for each in counted], np.int64)
         times = stream.times[stream.rows_at(end)]
         keys = partition_columns(stream, self.partition, end)
         weights = _joined_weights([each.weight for each in counted])
         if self.every is None:
             if weights is None:
-                return self._nothing()
-            return TotalRows(times, times, keys, self.adder.columns(weights))
+                return TotalRows.none()
+            return TotalRows(times, times, keys, self.adder.columns(weights, folded), end)
         if weights is not None:
             numbers = _intervals(times, self.every)
             numbered = _joined([each.key for each in counted], np.int32)
             self._gather(numbers, numbered, times, keys, weights)
-        return self.advance(int(stream.times[-1]))
+        return self.advance(now)
 
     def advance(self, time: int) -> TotalRows:
         """Return the rows of the intervals that this time is beyond."""
         if self.every is None:
-            return self._nothing()
+            return TotalRows.none()
         (now,) = _intervals(np.array([time], np.int64), self.every)
         return self._release(self.number < now)
 
@@ -184,7 +201,7 @@ class TotalsAccumulator:
 
     def _release(self, done: np.ndarray) -> TotalRows:
         if self.weights is None or not done.any():
-            return self._nothing()
+            return TotalRows.none()
         assert self.every is not None
         every = self.every
         times = [number * every.length // every.unit for number in self.number[done].tolist()]
@@ -199,9 +216,6 @@ class TotalsAccumulator:
         self.attributes = {n: each.filter(pa.array(left)) for n, each in self.attributes.items()}
         self.weights = Weights(*(each[left] for each in self.weights)) if left.any() else None
         return found
-
-    def _nothing(self) -> TotalRows:
-        return TotalRows(np.zeros(0, np.int64), np.zeros(0, np.int64), {}, {})
 
 
 def _intervals(times: np.ndarray, every: Interval) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Pictures as SVG: elements, colours for light and dark, axes and layouts."""
