@@ -1,0 +1,1 @@
+"""Why a query matched, and why it did not: funnels and near misses."""
