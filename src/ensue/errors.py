@@ -237,6 +237,10 @@ class EventError(EnsueError, ValueError):
         """The index of the bad row in its batch, from 0, if it is one row."""
 
 
+class FunctionError(EventError):
+    """A function or aggregate of the user failed: the message names it, the query and the row."""
+
+
 class SnapshotError(EnsueError, ValueError):
     """A snapshot that is damaged, of a newer version, or of another query."""
 

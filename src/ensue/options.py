@@ -9,7 +9,7 @@ derive keyword arguments from a dataclass; a test keeps the two equal.
 from __future__ import annotations
 
 import inspect
-import re
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from datetime import timedelta
@@ -18,7 +18,8 @@ from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, cast, get_args
 
 from ensue.analysis.context import nearest
-from ensue.analysis.types import NANOSECONDS, TIME_UNITS
+from ensue.analysis.durations import duration
+from ensue.analysis.types import TIME_UNITS
 from ensue.errors import warn
 from ensue.messages import Message, Option
 
@@ -173,8 +174,10 @@ class Limits:
     )
     matches: int = _option(
         1_000_000,
-        "how many matches of one event may be listed where SELECT count(*) cannot count without "
-        "listing, or right of an UNLESS that is compared with its left.",
+        "how many matches of one event may be listed, those that are refused included, where only "
+        "listing tells what is a match: for filters on aggregates and conditions that automata do "
+        "not decide, for SELECT count(*) and strategies over them, or right of an UNLESS that is "
+        "compared with its left.",
         "N",
     )
 
@@ -222,6 +225,31 @@ class ErrorOptions:
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadOptions:
+    """How much of the machine is used."""
+
+    threads: int | None = _option(
+        None,
+        "how many threads evaluate a large input; all cores, unless said otherwise.",
+        "N",
+    )
+
+    def __post_init__(self) -> None:
+        value: object = self.threads
+        if value is not None and (type(value) is not int or value < 1):
+            wrong = f" must be a number from 1 on, not {value!r}"
+            raise ValueError(Message(Option("threads"), wrong))
+
+    @property
+    def number(self) -> int:
+        """How many threads there are to be."""
+        if self.threads is not None:
+            return self.threads
+        mine = getattr(os, "sched_getaffinity", None)  # not on every system
+        return len(mine(0)) if mine else os.cpu_count() or 1
+
+
 # The same as keyword arguments
 
 
@@ -260,7 +288,13 @@ class ErrorArguments(TypedDict, total=False):
     on_error: OnError
 
 
-class RunArguments(ReadArguments, ResultArguments, LimitArguments, total=False):
+class ThreadArguments(TypedDict, total=False):
+    """ThreadOptions as keyword arguments."""
+
+    threads: int | None
+
+
+class RunArguments(ReadArguments, ResultArguments, LimitArguments, ThreadArguments, total=False):
     """The options of `run`."""
 
 
@@ -278,7 +312,7 @@ class ResumeArguments(LimitArguments, total=False):
     on_error: OnError | None
 
 
-AnyOptions: TypeAlias = ReadOptions | ResultOptions | Limits | ErrorOptions
+AnyOptions: TypeAlias = ReadOptions | ResultOptions | Limits | ErrorOptions | ThreadOptions
 Group: TypeAlias = type[AnyOptions]
 _Group = TypeVar("_Group", bound=AnyOptions)
 
@@ -363,30 +397,3 @@ def _with_options(text: str, groups: Iterable[Group]) -> str:
 def _default(each: Field[Any]) -> str:
     """Return the text of a numeric default."""
     return f" Default: {each.default:,}." if type(each.default) is int else ""
-
-
-# Durations
-
-_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
-_SHORT = {"h": "HOUR", "m": "MINUTE", "min": "MINUTE", "d": "DAY", "sec": "SECOND"}
-
-
-def duration(lateness: str | timedelta, name: str = "lateness") -> int:
-    """Return a length of time, such as a lateness bound, in nanoseconds.
-
-    >>> duration("1.5 s"), duration(timedelta(milliseconds=2))
-    (1500000000, 2000000)
-    """
-    if isinstance(lateness, timedelta):
-        return lateness // timedelta(microseconds=1) * 1000
-    found = _DURATION.fullmatch(str(lateness))
-    if found is not None:
-        unit = found[2]
-        if unit in TIME_UNITS:
-            return int(float(found[1]) * TIME_UNITS[unit])
-        singular = _SHORT.get(unit, unit.upper().removesuffix("S"))
-        if singular in NANOSECONDS:
-            return int(float(found[1]) * NANOSECONDS[singular])
-    raise ValueError(
-        Message(Option(name, lateness), " is not a duration; write '10 seconds' or '500 ms'")
-    )

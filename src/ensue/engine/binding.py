@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.context import Clock
+from ensue.analysis.derived import Level
 from ensue.analysis.schema import OPEN, AttributePath, Schema
 from ensue.analysis.types import Type
 from ensue.engine.query import Query
@@ -16,6 +17,11 @@ from ensue.stream.batch import InputBatch, check_declared, declared_columns, tim
 
 def bind_to(query: Query, loaded: InputBatch, options: ReadOptions) -> BoundQuery:
     """Bind a query to the columns of some events."""
+    return bind_levels_to(query, loaded, options)[-1].bound
+
+
+def bind_levels_to(query: Query, loaded: InputBatch, options: ReadOptions) -> tuple[Level, ...]:
+    """Bind a query and its derived streams to the columns of some events."""
     declared = query.schema if options.time is None else _with_instants(query.schema, options.time)
     schema = loaded.schema() if query.schema is OPEN else check_declared(declared, loaded)
     column = None
@@ -23,7 +29,7 @@ def bind_to(query: Query, loaded: InputBatch, options: ReadOptions) -> BoundQuer
         # Without any events it is not known whether they have the column.
         known = loaded.table.num_columns > 0
         column = time_path(options.time, loaded.table) if known else (options.time,)
-    return query.bind(schema, Clock(column, options.time_unit, known=True))
+    return query.levels(schema, Clock(column, options.time_unit, known=True))
 
 
 def _with_instants(declared: Schema, time: str) -> Schema:
@@ -43,7 +49,6 @@ def _with_instants(declared: Schema, time: str) -> Schema:
 
 def sharing_key(query: Query, options: ReadOptions) -> str:
     """Name what queries must have in common to share a pipeline."""
-    sources = [word.text for word in query.tree.sources]
-    clock = query.bind(query.schema, Clock()).clock.column
+    clock = query.levels(query.schema, Clock())[0].bound.clock.column
     columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
-    return repr((sources, clock, columns, options))
+    return repr((query.streams, clock, columns, options))

@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 
 from ensue.analysis.schema import AttributePath
+from ensue.engine.slicing import Slicing, read_in_slices
 from ensue.engine.unseen import Occurrences
 from ensue.errors import BudgetError
+from ensue.kernels.sets import union
 from ensue.logic.evaluate import Tally
 from ensue.logic.required import Requirement
 from ensue.messages import Message, message_of
-from ensue.operators.match import MatchOperator, Sharing
+from ensue.operators.match import MatchOperator
 from ensue.operators.operator import NO_OUTPUT, Operator, OperatorOutput, StoppedError
 from ensue.operators.reference import ReferenceOperator
 from ensue.plan.result_schema import Numbering, ResultSchema
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.sharing import Union
+from ensue.predicates.sharing import Sharing, Union
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch
@@ -40,6 +42,8 @@ class QueryInstance:
     schema: ResultSchema
     operator: Operator
     tally: Tally
+    slicing: Slicing | None = None
+    """How it may read large batches on several threads; None: on one."""
     behind: int | None = None
     """The first event that it has not read, where a budget ran out."""
 
@@ -53,7 +57,7 @@ class QueryInstance:
         found = self.operator.needed()
         if found is None or self.behind is None:
             return found
-        return np.union1d(found, np.arange(self.behind, next_position))
+        return union(found, np.arange(self.behind, next_position))
 
 
 @dataclass(slots=True)
@@ -102,13 +106,13 @@ class Execution:
         for name, instance in self.instances.items():
             outputs[name] = [self._read(name, instance, batch, sharing)]
             if watermark is not None and instance.behind is None:
-                later = instance.operator.advance(watermark)
+                later = self._advance(name, instance, watermark, batch.first + len(batch.times))
                 if later:
                     outputs[name].append(later)
         self.store.add(batch)
         self.next_position = batch.first + len(batch.times)
         found = {
-            name: [self._chunk(instance, output) for output in outputs[name]]
+            name: self._chunks(instance, *outputs[name])
             for name, instance in self.instances.items()
         }
         self._forget()
@@ -116,8 +120,9 @@ class Execution:
 
     def advance(self, time: int) -> ResultChunks:
         """Tell all queries that no event before this time will come."""
+        self.stopped = None
         return {
-            name: [self._chunk(instance, instance.operator.advance(time))]
+            name: self._chunks(instance, self._advance(name, instance, time, self.next_position))
             for name, instance in self.instances.items()
         }
 
@@ -126,7 +131,7 @@ class Execution:
         found: ResultChunks = {}
         for name, instance in self.instances.items():
             output = instance.operator.finish()
-            found[name] = [self._chunk(instance, output)] if output else []
+            found[name] = self._chunks(instance, output) if output else []
         return found
 
     def _read(
@@ -136,13 +141,32 @@ class Execution:
         try:
             if sharing is not None and isinstance(instance.operator, MatchOperator):
                 return instance.operator.push(batch, sharing)
+            if instance.slicing is not None and len(batch.times) >= instance.slicing.least_rows:
+                read = read_in_slices(instance.slicing, instance.operator, batch, instance.tally)
+                if read is not None:
+                    output, instance.operator, stopped = read
+                    if stopped is not None:
+                        raise StoppedError(stopped, output, stopped.position)
+                    return output
             return instance.operator.push(batch)
         except StoppedError as stopped:
-            instance.behind = stopped.position
-            self.stopped = BudgetError(
-                Message(f"query '{name}': " if name else "", message_of(stopped))
-            )
+            self._stop(name, instance, stopped.position, stopped)
             return stopped.output
+
+    def _advance(
+        self, name: str, instance: QueryInstance, time: int, following: int
+    ) -> OperatorOutput:
+        """Tell a query how far time has come, unless its budget ran out before."""
+        try:
+            return instance.operator.advance(time)
+        except BudgetError as error:
+            self._stop(name, instance, following, error)
+            return error.output if isinstance(error, StoppedError) else NO_OUTPUT
+
+    def _stop(self, name: str, instance: QueryInstance, position: int, error: BudgetError) -> None:
+        """Note that a query has read nothing from a position on."""
+        instance.behind = position
+        self.stopped = BudgetError(Message(f"query '{name}': " if name else "", message_of(error)))
 
     @property
     def is_behind(self) -> bool:
@@ -154,23 +178,26 @@ class Execution:
         found: ResultChunks = {}
         self.stopped = None
         for name, instance in self.instances.items():
-            found[name] = [self._chunk(instance, NO_OUTPUT)]
+            found[name] = self._chunks(instance, NO_OUTPUT)
             if instance.behind is None:
                 continue
             rest = self.store.since(instance.behind)
             instance.behind, nulls = None, instance.tally.nulls
-            found[name].append(self._chunk(instance, self._read(name, instance, rest, None)))
+            found[name] += self._chunks(instance, self._read(name, instance, rest, None))
             # They were counted with the whole batch.
             instance.tally.nulls = nulls
             if watermark is not None and instance.behind is None:
-                found[name].append(self._chunk(instance, instance.operator.advance(watermark)))
+                later = self._advance(name, instance, watermark, self.next_position)
+                found[name] += self._chunks(instance, later)
         return found
 
     def _shared(self, batch: EventBatch) -> Sharing | None:
         """Evaluate the predicates of all queries on a batch, each once."""
+        if len(self.instances) < 2 or not len(batch.times):
+            return None
         every = [instance.operator for instance in self.instances.values()]
         matching = [each for each in every if isinstance(each, MatchOperator)]
-        if len(matching) < 2 or not len(batch.times):
+        if len(matching) < 2:
             return None
         if self._shared_predicates is None:
             asked = ((each.alphabet, each.needed_events()) for each in matching)
@@ -189,19 +216,27 @@ class Execution:
             for instance in self.instances.values():
                 instance.tally.witness = None
             return
-        one = next(iter(self.instances.values())) if len(self.instances) == 1 else None
         # A match operator has the distinct strings of a batch at hand, and shows them.
-        shown = one is not None and not isinstance(one.operator, ReferenceOperator)
+        alone, shown = len(self.instances) == 1, False
         for instance in self.instances.values():
+            shown = alone and not isinstance(instance.operator, ReferenceOperator)
             instance.tally.witness = seen.read if shown else None
         if not shown:
             seen.read(Batch(batch.table, batch.types) if sharing is None else sharing.shared.batch)
 
-    def _chunk(self, instance: QueryInstance, output: OperatorOutput) -> ResultChunk:
-        if output.matches or output.totals:
-            return ResultChunk(instance.schema, self.store.view(), *output)
-        newest = self.store.newest
-        return ResultChunk(instance.schema, lambda: newest, *output)
+    def _chunks(self, instance: QueryInstance, *outputs: OperatorOutput) -> list[ResultChunk]:
+        """Give what a query completed the events that it needs."""
+        found: list[ResultChunk] = []
+        for output in outputs:
+            matches, totals, deadlines, events, more = output
+            if events is None:
+                newest = self.store.newest
+                full = matches or totals
+                events = self.store.view() if full else lambda newest=newest: newest
+            found.append(ResultChunk(instance.schema, events, matches, totals, deadlines))
+            if more is not None:
+                found += self._chunks(instance, more)
+        return found
 
     # the event store
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from ensue.engine.binding import bind_to
+from ensue.analysis.derived import Level
+from ensue.analysis.expressions import Operation
+from ensue.analysis.schema import AttributePath
+from ensue.engine.binding import bind_levels_to
+from ensue.engine.derived import DerivedOperator, LevelExecution
 from ensue.engine.execution import QueryInstance
 from ensue.engine.query import Query
+from ensue.engine.slicing import slicing_of
+from ensue.engine.user_calls import calls_on_events
 from ensue.logic.evaluate import Tally
-from ensue.logic.required import Requirement, requirement
+from ensue.logic.required import NO_REQUIREMENT, Requirement, requirement
 from ensue.operators.factory import open_operator
 from ensue.operators.widening import carry_over, deferred_by
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
-from ensue.plan.result_schema import result_schema
+from ensue.plan.result_schema import ResultSchema, result_schema
 from ensue.stream.batch import EventBatch, InputBatch
 
 
@@ -29,8 +35,12 @@ class BoundInstance(QueryInstance):
     """No rows, but the columns that the query was bound to."""
     required: Requirement = field(kw_only=True)
     """What events must have for the query to find anything."""
+    calls: tuple[Operation, ...] = field(kw_only=True)
+    """Those of the user's functions on single events."""
     late: frozenset[str] = field(kw_only=True)
     """Conditions that are decided on listing because their attributes had no type at first."""
+    time_path: AttributePath | None = field(kw_only=True)
+    """The time column of the events."""
 
 
 def bind_instance(
@@ -42,17 +52,58 @@ def bind_instance(
     tally: Tally | None = None,
 ) -> BoundInstance:
     """Bind a query to the columns of some events, and open its operator."""
-    bound = bind_to(query, columns, options)
+    *derived, last = bind_levels_to(query, columns, options)
+    bound = last.bound
     tally = Tally() if tally is None else tally
     schema = result_schema(bound, query.fingerprint, mode.positions_only, mode.exact)
+    plan = make_plan(bound, mode)
+    operator, slicing = open_operator(plan, tally), slicing_of(plan)
+    required, clock = requirement(bound), bound.clock
+    if derived:
+        operator = open_derived(query, (*derived, last), mode, schema, tally, options)
+        # Whether events of the input are required depends on all levels together.
+        required, clock, slicing = NO_REQUIREMENT, derived[0].bound.clock, None
     return BoundInstance(
         replace(schema, query=name or query.name),
-        open_operator(make_plan(bound, mode), tally),
+        operator,
         tally,
+        slicing,
         columns=columns.columns_only(),
-        required=requirement(bound),
+        required=required,
+        calls=tuple(
+            call
+            for level in (*derived, last)
+            if level.given
+            for call in calls_on_events(level.bound)
+        ),
         late=mode.late,
+        time_path=clock.column,
     )
+
+
+def open_derived(
+    query: Query,
+    levels: Sequence[Level],
+    mode: ExecutionMode,
+    schema: ResultSchema,
+    tally: Tally,
+    options: ReadOptions,
+) -> DerivedOperator:
+    """Open the operators of derived streams, which list their matches, and of the query itself."""
+    plain = replace(mode, positions_only=False, exact=False)
+
+    def open_levels() -> list[LevelExecution]:
+        opened = []
+        for level in levels:
+            own, how = schema, mode
+            if level.name:
+                own = result_schema(level.bound, query.fingerprint_of(level.tree), False)
+                how = plain
+            operator = open_operator(make_plan(level.bound, how), tally)
+            opened.append(LevelExecution(level, QueryInstance(own, operator, tally)))
+        return opened
+
+    return DerivedOperator(open_levels, query.streams, options.type)
 
 
 def rebind_instance(
@@ -67,10 +118,15 @@ def rebind_instance(
     """Bind a query to columns some of which have other types now, and carry its state over."""
     known = {each.name: each.type for each in instance.columns.table.schema}
     schema = pa.schema([*{**known, **types}.items()])
-    columns = replace(instance.columns, table=schema.empty_table())
+    columns = instance.columns._replace(table=schema.empty_table())
     by_definition = mode.by_definition or instance.operator.tag == "reference"
-    mode = replace(mode, by_definition=by_definition, late=deferred_by(instance.operator))
+    old = instance.operator
+    late = old.deferred if isinstance(old, DerivedOperator) else deferred_by(old)
+    mode = replace(mode, by_definition=by_definition, late=late)
     new = bind_instance(name, query, columns, options, mode, instance.tally)
-    carry_over(instance.operator, new.operator, kept)
+    if isinstance(old, DerivedOperator) and isinstance(new.operator, DerivedOperator):
+        new.operator.take_over(old)
+    else:
+        carry_over(old, new.operator, kept)
     new.schema = replace(new.schema, since=instance.schema.since)
     return new

@@ -8,20 +8,24 @@ A push goes in two steps, so that one that fails changes nothing: `prepare` read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.analysis.expressions import Operation
+from ensue.automata.registers import OLDER_FORMS
 from ensue.engine.execution import Execution
 from ensue.engine.instances import BoundInstance, bind_instance, rebind_instance
 from ensue.engine.query import Query
-from ensue.engine.text_options import text_options
+from ensue.engine.text_options import text_options, with_query
 from ensue.engine.unseen import Silence, silences
-from ensue.errors import BudgetError, CeqlError
+from ensue.engine.user_calls import check_calls, failing_rows
+from ensue.errors import BudgetError, CeqlError, EventError
 from ensue.io.rejected import Rejected
+from ensue.messages import Message, Option
 from ensue.operators.operator import NO_OUTPUT
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
@@ -31,6 +35,10 @@ from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch, InputBatch
 from ensue.stream.conform import ConformedInput, Conformer
 from ensue.stream.reorder import CheckedBatch, ReorderBuffer
+from ensue.stream.times import Time, time_in_units
+
+_FORMS = 2
+"""Which conditions registers decide; earlier snapshots, in which they were fewer, do not say."""
 
 _TAGS_OF_CLASSES = {
     "Fast": "match",
@@ -42,8 +50,7 @@ _TAGS_OF_CLASSES = {
 """Snapshots of version 0.1 name the operators by their classes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedPush:
+class PreparedPush(NamedTuple):
     """A push that was read and checked, and has changed nothing yet."""
 
     input: ConformedInput
@@ -54,7 +61,8 @@ class PreparedPush:
     @property
     def rejected(self) -> tuple[Rejected, ...]:
         """Rows that cannot take part."""
-        return self.input.rejected + self.checked.rejected
+        first, then = self.input.rejected, self.checked.rejected
+        return first + then if first or then else ()
 
     @property
     def late(self) -> pa.Table | None:
@@ -81,12 +89,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         one = next(iter(self.queries.values()))
-        sources = [word.text for word in one.tree.sources]
-        self.conformer = Conformer(sources, self.options, one.schema, self.lenient)
-        self._choose_text_options()
-
-    def _choose_text_options(self) -> None:
-        """Let text be read as the queries need it."""
+        self.conformer = Conformer(one.streams, self.options, one.schema, self.lenient)
         queries = self.queries.values()
         self.conformer.text = text_options(queries, self.options, collect=self.lenient)
 
@@ -121,6 +124,11 @@ class Pipeline:
             reorder = self._new_reorder(instances)
         else:
             read, instances = self._retyped(read, reorder)
+        calls = [call for instance in instances.values() for call in instance.calls]
+        if calls and self.lenient:
+            read = self._without_failures(read, calls)
+        elif calls:
+            check_calls(calls, read.batch)
         if self.lenient:
             read = self._without_unsupported(read, reorder, instances)
         checked = reorder.check(read.batch, first_row)
@@ -138,6 +146,8 @@ class Pipeline:
 
         Where something that is kept is no double, the columns keep their integers.
         """
+        if read.fields is self.conformer.fields:
+            return read, self._bound
         wide, learnt = self.conformer.widened(read), self.conformer.learnt(read)
         if not wide and not learnt:
             return read, self._bound
@@ -166,7 +176,16 @@ class Pipeline:
     def _new_reorder(self, instances: Mapping[str, BoundInstance]) -> ReorderBuffer:
         one = next(iter(instances.values()))
         sources = self.conformer.sources
-        return ReorderBuffer(one.schema.time_path, self.options, sources, self.lenient)
+        return ReorderBuffer(one.time_path, self.options, sources, self.lenient)
+
+    def _without_failures(self, read: ConformedInput, calls: Sequence[Operation]) -> ConformedInput:
+        """Reject rows on which a function of the user fails."""
+        failing = failing_rows(calls, read.batch)
+        if not failing:
+            return read
+        rejected = [read.batch.rejected(row, reason) for row, reason in failing.items()]
+        kept = np.setdiff1d(np.arange(read.batch.table.num_rows), list(failing))
+        return read._replace(batch=read.batch.take(kept), rejected=(*read.rejected, *rejected))
 
     def _without_unsupported(
         self, read: ConformedInput, reorder: ReorderBuffer, instances: Mapping[str, BoundInstance]
@@ -190,7 +209,7 @@ class Pipeline:
                     reason = f"a condition compares values that a stream cannot keep ({error})"
                     rejected.append(batch.rejected(row, reason))
             kept = batch.take(np.array(good, np.int64))
-            return replace(read, batch=kept, rejected=tuple(rejected))
+            return read._replace(batch=kept, rejected=tuple(rejected))
         return read
 
     def apply(self, prepared: PreparedPush) -> ResultChunks:
@@ -200,7 +219,7 @@ class Pipeline:
             # Nothing came, not even columns: the first rows are still to come.
             empty = prepared.reorder.next_batch(checked)
             return {
-                name: [ResultChunk(instance.schema, lambda: empty, *NO_OUTPUT)]
+                name: [ResultChunk(instance.schema, lambda: empty, NO_OUTPUT.matches)]
                 for name, instance in prepared.instances.items()
             }
         if self.reorder is None:
@@ -237,11 +256,25 @@ class Pipeline:
         assert self.reorder is not None
         return self._push(self.reorder.advance(time), self.reorder.watermark)
 
-    def finish(self) -> ResultChunks:
-        """Release what waits, signal the end of input, and return the remaining results."""
+    def finish(self, at: Time | None = None) -> ResultChunks:
+        """Release what waits, signal the end of input, and return the remaining results.
+
+        `at` is the time that has come by then, should it be later than that of the last event.
+        """
         if self.reorder is None:
             return {}
-        found = self._push(self.reorder.finish(), None)
+        now = None
+        if at is not None:
+            if self.reorder.time_path is None:
+                raise EventError(
+                    Message(
+                        "there is no time column that could have come to ",
+                        f"{at}: pass ",
+                        Option("time"),
+                    )
+                )
+            now = time_in_units(at, self.reorder.kind, self.options.time_unit)
+        found = self._push(self.reorder.finish(), now)
         if self.stopped is not None:
             return found
         for name, chunks in self.execution.finish().items():
@@ -281,7 +314,9 @@ class Pipeline:
             instance.schema = replace(instance.schema, since=position)
             self._start(name, instance)
         self.queries[name] = query
-        self._choose_text_options()
+        text = self.conformer.text
+        assert text is not None
+        self.conformer.text = with_query(text, query, self.options)
 
     def remove(self, name: str) -> None:
         """Drop a query and its state."""
@@ -312,6 +347,7 @@ class Pipeline:
             saved[f"{number}/columns"] = instance.columns.table
             saved[f"{number}/closed"] = instance.columns.closed
             saved[f"{number}/late"] = tuple(sorted(instance.late))
+            saved[f"{number}/forms"] = _FORMS
         return saved | self.execution.save()
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -327,6 +363,8 @@ class Pipeline:
             # What was evaluated by definition goes on so, though an automaton may do it by now.
             tag = _TAGS_OF_CLASSES.get(saved[f"{number}/way"], saved[f"{number}/way"])
             late = frozenset(saved.get(f"{number}/late", ()))
+            if f"{number}/forms" not in saved:
+                late |= {OLDER_FORMS}
             by_definition = self.mode.by_definition or tag == "reference"
             mode = replace(self.mode, by_definition=by_definition, late=late)
             instance = bind_instance(name, query, columns, self.options, mode)

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from ensue.analysis.bind import bind
+from ensue.analysis.bind import bind_levels
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.context import Clock
+from ensue.analysis.derived import Level, given_streams
+from ensue.analysis.mentions import mentioned
 from ensue.analysis.schema import Schema, from_python
+from ensue.analysis.user_functions import UserAggregate, UserFunction, named
+from ensue.engine.arguments import limits_given, mode_of, on_error_given
+from ensue.engine.query_views import QueryViews
 from ensue.errors import CeqlWarning, Diagnostic, Source, render, warn
 from ensue.language import tree
 from ensue.language.parser import parse_source
 from ensue.language.printer import format_query
-from ensue.logic.build import to_formula
+from ensue.language.tree import Query as ParsedQuery
+from ensue.logic.build import to_absence, to_formula
 from ensue.options import (
     ErrorOptions,
     EventsLike,
-    LimitArguments,
     Limits,
-    OnError,
     OpenArguments,
     ReadOptions,
     ResultOptions,
     ResumeArguments,
     RunArguments,
     SchemaLike,
-    argument_name,
+    ThreadOptions,
     chosen,
     takes,
 )
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
     from ensue.automata.draw import Drawing
     from ensue.engine.session import Session
     from ensue.engine.sessions import Sessions
-    from ensue.plan.mode import ExecutionMode
     from ensue.plan.physical import PhysicalPlan
     from ensue.results.matches import Matches
 
@@ -51,7 +55,7 @@ _REPR_CHARACTERS = 80
 
 
 @dataclass(frozen=True, repr=False)
-class Query:
+class Query(QueryViews):
     """A compiled query."""
 
     source: Source
@@ -61,6 +65,10 @@ class Query:
     warnings: tuple[Diagnostic, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Read options of its own, for where none are given."""
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    """Those of the user, by their names in lower case."""
+    aggregates: Mapping[str, UserAggregate] = field(default_factory=dict)
+    """Likewise."""
 
     @property
     def text(self) -> str:
@@ -76,11 +84,29 @@ class Query:
         return PurePath(name).stem if name.endswith(".ceql") else name
 
     @property
+    def streams(self) -> list[str]:
+        """The streams of the input that it reads, itself or for a derived stream."""
+        return given_streams(self.tree)
+
+    @property
     def fingerprint(self) -> str:
-        """A hash of what the query says, whatever its layout, and of its parameters."""
-        parts = [format_query(self.tree)]
+        """A hash of what the query says, whatever its layout, of its parameters and functions."""
+        return self.fingerprint_of(self.tree)
+
+    def fingerprint_of(self, level: ParsedQuery) -> str:
+        """Return the same of one of its derived streams, with all that it stands on."""
+        parts = [format_query(level)]
+        parts += [f"{name}({version})" for name, version in sorted(self.versions.items())]
         parts += [f"{name}={_stable_text(value)}" for name, value in sorted(self.params.items())]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions of the user's functions and aggregates that the query calls, by name."""
+        called = {word.lower() for word in mentioned(self.tree)}
+        versions = {name: each.version for name, each in self.functions.items()}
+        versions |= {name: each.version for name, each in self.aggregates.items()}
+        return {name: version for name, version in versions.items() if name in called}
 
     def __str__(self) -> str:
         return format_query(self.tree)
@@ -90,13 +116,21 @@ class Query:
         shown = text if len(text) <= _REPR_CHARACTERS else text[: _REPR_CHARACTERS - 1] + "…"
         return f"Query({shown!r})"
 
-    @takes(ReadOptions, ResultOptions, Limits)
-    def run(self, events: EventsLike, **options: Unpack[RunArguments]) -> Matches:
+    @takes(ReadOptions, ResultOptions, Limits, ThreadOptions)
+    def run(
+        self,
+        events: EventsLike,
+        *,
+        until: int | datetime | date | None = None,
+        **options: Unpack[RunArguments],
+    ) -> Matches:
         """Find all matches in a finite stream of events.
 
         Args:
             events: a pyarrow Table, RecordBatch or reader, a pandas or polars frame, an iterable
                 of dicts, a path to CSV, JSON lines or Parquet, or {stream: any of these}.
+            until: the time that has come after the last event, which may decide what NOT FOLLOWED
+                BY waits for.
         """
         # Arrow is imported when the first events come, not by everyone who checks a query.
         from ensue.engine.run import find_matches
@@ -109,9 +143,11 @@ class Query:
             positions_only=result.positions_only,
             limits=chosen(Limits, options),
             exact=result.exact,
+            until=until,
+            threads=chosen(ThreadOptions, options).number,
         )
 
-    @takes(ReadOptions, ResultOptions, Limits, ErrorOptions)
+    @takes(ReadOptions, ResultOptions, Limits, ThreadOptions, ErrorOptions)
     def open(self, **options: Unpack[OpenArguments]) -> Session:
         """Open a session: push events as they come, and get the matches that they complete.
 
@@ -122,7 +158,7 @@ class Query:
         from ensue.engine.session import Session
 
         read = chosen(ReadOptions, options)
-        return Session(self, read, _mode(options), chosen(ErrorOptions, options).on_error)
+        return Session(self, read, mode_of(options), chosen(ErrorOptions, options).on_error)
 
     @takes(ErrorOptions, Limits)
     def resume(self, snapshot: bytes, **options: Unpack[ResumeArguments]) -> Session:
@@ -133,13 +169,16 @@ class Query:
         """
         from ensue.engine.session import Session
 
-        return Session.resume(self, snapshot, _on_error_given(options), _limits_given(options))
+        return Session.resume(self, snapshot, on_error_given(options), limits_given(options))
 
     def explain(self) -> str:
         """Describe what the query becomes and what that means for its cost."""
-        from ensue.plan.explain import explain
+        from ensue.plan.explain import explain, explain_levels
+        from ensue.plan.physical import make_plan
 
-        return explain(self.plan)
+        levels = self.levels(self.schema, Clock())
+        plans = [make_plan(level.bound, assume_numbers=True) for level in levels]
+        return explain(plans[0]) if len(plans) == 1 else explain_levels(levels, plans)
 
     @property
     def plan(self) -> PhysicalPlan:
@@ -150,38 +189,20 @@ class Query:
 
     @property
     def automaton(self) -> Drawing:
-        """The query's automaton, to be drawn by to_dot() or to_mermaid()."""
+        """The query's automaton, to be drawn by to_svg(), to_dot() or to_mermaid()."""
         from ensue.plan.explain import automaton_of
 
         return automaton_of(self.plan)
 
     def bind(self, schema: Schema, clock: Clock) -> BoundQuery:
         """Bind the query to what is known of some events."""
-        return bind(self.tree, self.source, schema, self.params, clock)
+        return self.levels(schema, clock)[-1].bound
 
-
-def _mode(options: RunArguments) -> ExecutionMode:
-    """Decide how queries are evaluated from what was asked for."""
-    from ensue.plan.mode import ExecutionMode
-
-    result = chosen(ResultOptions, options)
-    return ExecutionMode(result.positions_only, chosen(Limits, options), exact=result.exact)
-
-
-def _on_error_given(options: ResumeArguments) -> OnError | None:
-    """Return what happens to bad events from here on; None where the snapshot says it."""
-    given = options.get("on_error") is not None
-    return chosen(ErrorOptions, options).on_error if given else None
-
-
-def _limits_given(options: LimitArguments) -> dict[str, int]:
-    """Check the limits that were asked for, and return those alone."""
-    limits = chosen(Limits, options)
-    return {
-        each.name: getattr(limits, each.name)
-        for each in fields(Limits)
-        if options.get(argument_name(Limits, each)) is not None
-    }
+    def levels(self, schema: Schema, clock: Clock) -> tuple[Level, ...]:
+        """Bind the query and its derived streams, those first, to what is known of some events."""
+        return bind_levels(
+            self.tree, self.source, schema, self.params, clock, self.functions, self.aggregates
+        )
 
 
 def _stable_text(value: Any) -> str:
@@ -197,6 +218,8 @@ def compile(
     params: Mapping[str, object] | None = None,
     *,
     name: str = _UNNAMED,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
 ) -> Query:
     """Compile a query; raise a CeqlError that shows what is wrong and where.
 
@@ -206,6 +229,8 @@ def compile(
             schema; without one they come from CREATE STREAM or from the events.
         params: values for the parameters $name of the query.
         name: what to call the query in messages and in results, such as a file's name.
+        functions: {name: ensue.function(…)}, Python functions that the query may call.
+        aggregates: {name: ensue.aggregate(…)}, likewise.
 
     >>> compile("SELECT * FROM S WHERE A ; B").run([{"type": "A"}, {"type": "B"}])[0]
     Match(0..1, A=[0], B=[1])
@@ -215,14 +240,24 @@ def compile(
         raise TypeError(f"a query is a string, not a {type(text).__name__}{read}")
     if params is not None and not isinstance(params, Mapping):
         raise TypeError(f"params must be {{name: value}}, not a {type(params).__name__}")
+    from ensue.plan.listing_advice import all_warnings
+
     source = Source(text, name)
     parsed = parse_source(source)
     known = from_python(schema)
-    bound = bind(parsed, source, known, dict(params or {}))
-    to_formula(bound)
-    for warning in bound.warnings:
+    label = "" if name == _UNNAMED else name
+    called = named(functions, label, UserFunction)
+    folds = named(aggregates, label, UserAggregate, called)
+    given = dict(params or {})
+    levels = bind_levels(parsed, source, known, given, functions=called, aggregates=folds)
+    for level in levels:
+        to_formula(level.bound)
+        to_absence(level.bound)
+    warnings = tuple(each for level in levels for each in all_warnings(level.bound))
+    for warning in warnings:
         warn(render(warning, source), CeqlWarning)
-    return Query(source, parsed, bound.schema, dict(params or {}), bound.warnings)
+    schema = levels[0].bound.schema
+    return Query(source, parsed, schema, given, warnings, functions=called, aggregates=folds)
 
 
 @overload
@@ -232,6 +267,9 @@ def run(
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
+    until: int | datetime | date | None = None,
     **options: Unpack[RunArguments],
 ) -> Matches: ...
 
@@ -243,17 +281,23 @@ def run(
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
+    until: int | datetime | date | None = None,
     **options: Unpack[RunArguments],
 ) -> dict[str, Matches]: ...
 
 
-@takes(ReadOptions, ResultOptions, Limits)
+@takes(ReadOptions, ResultOptions, Limits, ThreadOptions)
 def run(
     text: str | Mapping[str, str | Query],
     events: EventsLike,
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
+    until: int | datetime | date | None = None,
     **options: Unpack[RunArguments],
 ) -> Matches | dict[str, Matches]:
     """Compile a query and find all its matches in a finite stream of events.
@@ -266,6 +310,8 @@ def run(
         events: what `Query.run` takes.
         schema: types of attributes, as for `compile`.
         params: values for the parameters $name.
+        functions, aggregates: those of Python, as for `compile`.
+        until: the time that has come after the last event, as for `Query.run`.
 
     >>> run("SELECT * FROM S WHERE A ; B", [{"type": "A"}, {"type": "B"}]).count
     1
@@ -273,19 +319,22 @@ def run(
     if not isinstance(text, str | Mapping):
         raise TypeError(f"a query is a string, or {{name: query}}, not a {type(text).__name__}")
     if isinstance(text, str):
-        return compile(text, schema, params).run(events, **options)
+        query = compile(text, schema, params, functions=functions, aggregates=aggregates)
+        return query.run(events, until=until, **options)
     from ensue.engine.run import find_all
 
-    queries = _compiled(text, schema, params)
-    return find_all(queries, events, chosen(ReadOptions, options), _mode(options))
+    queries = _compiled(text, schema, params, functions, aggregates)
+    return find_all(queries, events, chosen(ReadOptions, options), mode_of(options), until)
 
 
-@takes(ReadOptions, ResultOptions, Limits, ErrorOptions)
+@takes(ReadOptions, ResultOptions, Limits, ThreadOptions, ErrorOptions)
 def open(
     queries: Mapping[str, str | Query],
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
     **options: Unpack[OpenArguments],
 ) -> Sessions:
     """Open a session of many queries: every push is read once for all of them.
@@ -294,6 +343,7 @@ def open(
         queries: {name: query}.
         schema: types of attributes, as for `compile`.
         params: values for the parameters $name.
+        functions, aggregates: those of Python, as for `compile`.
 
     >>> session = open({"pairs": "SELECT * FROM S WHERE A ; B", "ends": "SELECT * FROM S WHERE B"})
     >>> session.push([{"type": "A"}, {"type": "B"}])
@@ -301,8 +351,11 @@ def open(
     """
     from ensue.engine.sessions import Sessions
 
-    ready, read = _compiled(queries, schema, params), chosen(ReadOptions, options)
-    return Sessions(ready, read, _mode(options), chosen(ErrorOptions, options).on_error)
+    ready, read = (
+        _compiled(queries, schema, params, functions, aggregates),
+        chosen(ReadOptions, options),
+    )
+    return Sessions(ready, read, mode_of(options), chosen(ErrorOptions, options).on_error)
 
 
 @takes(ErrorOptions, Limits)
@@ -312,6 +365,8 @@ def resume(
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
     **options: Unpack[ResumeArguments],
 ) -> Sessions:
     """Go on from the snapshot of a session of many queries, as if nothing had been between.
@@ -321,14 +376,20 @@ def resume(
     """
     from ensue.engine.sessions import Sessions
 
-    ready = _compiled(queries, schema, params)
-    return Sessions.resume(ready, snapshot, _on_error_given(options), _limits_given(options))
+    ready = _compiled(queries, schema, params, functions, aggregates)
+    return Sessions.resume(ready, snapshot, on_error_given(options), limits_given(options))
 
 
 def _compiled(
-    queries: Mapping[str, str | Query], schema: SchemaLike, params: Mapping[str, object] | None
+    queries: Mapping[str, str | Query],
+    schema: SchemaLike,
+    params: Mapping[str, object] | None,
+    functions: Mapping[str, UserFunction] | None,
+    aggregates: Mapping[str, UserAggregate] | None,
 ) -> dict[str, Query]:
     return {
-        name: each if isinstance(each, Query) else compile(each, schema, params, name=name)
+        name: each
+        if isinstance(each, Query)
+        else compile(each, schema, params, name=name, functions=functions, aggregates=aggregates)
         for name, each in queries.items()
     }

@@ -21,6 +21,7 @@ from ensue.results.input_summary import InputSummary
 from ensue.results.matches import Matches
 from ensue.stream.batch import read_once
 from ensue.stream.conform import ConformedInput
+from ensue.stream.times import Time
 
 _NAME = ""
 """What the one query of a pipeline is called."""
@@ -36,6 +37,9 @@ def find_matches(
     compact_always: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     exact: bool = False,
+    until: Time | None = None,
+    silent: bool = False,
+    threads: int = 1,
 ) -> Matches:
     """Read events, bind the query to their columns, and evaluate it.
 
@@ -47,32 +51,34 @@ def find_matches(
         limits,
         by_definition=by_definition,
         compact_always=compact_always,
-        warns=not by_definition,
+        warns=not by_definition and not silent,
+        silent=silent,
         exact=exact,
+        threads=threads,
     )
     pipeline = Pipeline({_NAME: query}, with_settings(options, query.settings), mode)
     reads = pipeline.conformer.batches(events)
     if reads is None:
-        return _of_whole(pipeline, _read_whole(pipeline, events))
+        return _of_whole(pipeline, _read_whole(pipeline, events), until)
     first = next(reads)
     prepared = pipeline.check(first)
     instance = prepared.instances[_NAME]
     if isinstance(instance.operator, ReferenceOperator) and instance.operator.plan.window is None:
-        return _of_whole(pipeline, _joined(first, reads))
+        return _of_whole(pipeline, _joined(first, reads), until)
     account = InputSummary(instance.tally)
-    chunks = _chunks(pipeline, prepared, reads, account)
+    chunks = _chunks(pipeline, prepared, reads, account, until)
     return Matches(instance.schema, _refusing(chunks), account, live=True)
 
 
-def _of_whole(pipeline: Pipeline, read: ConformedInput) -> Matches:
+def _of_whole(pipeline: Pipeline, read: ConformedInput, until: Time | None) -> Matches:
     """Evaluate a query on events that are all there."""
     account = InputSummary()
     prepared = pipeline.check(read)
     try:
-        chunks = list(_chunks(pipeline, prepared, iter(()), account))
+        chunks = list(_chunks(pipeline, prepared, iter(()), account, until))
     except UnsupportedError:  # values that no register can hold
         mode = replace(pipeline.mode, defers=True, by_definition=pipeline.mode.defers)
-        return _of_whole(Pipeline(pipeline.queries, pipeline.options, mode), read)
+        return _of_whole(Pipeline(pipeline.queries, pipeline.options, mode), read, until)
     instance = prepared.instances[_NAME]
     account.tally = instance.tally
     return Matches(instance.schema, iter(chunks), account, live=False)
@@ -83,9 +89,10 @@ def _chunks(
     prepared: PreparedPush,
     more: Iterator[ConformedInput],
     account: InputSummary,
+    until: Time | None,
 ) -> Iterator[ResultChunk]:
     """Push batch after batch; each chunk has the events that its matches need."""
-    for found in _steps(pipeline, prepared, more, account):
+    for found in _steps(pipeline, prepared, more, account, until):
         yield from found[_NAME]
 
 
@@ -94,6 +101,7 @@ def _steps(
     prepared: PreparedPush,
     more: Iterator[ConformedInput],
     account: InputSummary,
+    until: Time | None,
 ) -> Iterator[ResultChunks]:
     """Push batch after batch; give what each completes, by query."""
     rows = 0
@@ -107,9 +115,10 @@ def _steps(
             break
         prepared = pipeline.check(read, rows)
     if pipeline.reorder is not None:
-        yield _whole(pipeline, pipeline.finish())
+        yield _whole(pipeline, pipeline.finish(until))
         account.events = pipeline.released
-        warn_of(pipeline.silences())
+        if not pipeline.mode.silent:
+            warn_of(pipeline.silences())
 
 
 def _whole(pipeline: Pipeline, found: ResultChunks) -> ResultChunks:
@@ -120,7 +129,11 @@ def _whole(pipeline: Pipeline, found: ResultChunks) -> ResultChunks:
 
 
 def find_all(
-    queries: Mapping[str, Query], events: object, options: ReadOptions, mode: ExecutionMode
+    queries: Mapping[str, Query],
+    events: object,
+    options: ReadOptions,
+    mode: ExecutionMode,
+    until: Time | None = None,
 ) -> dict[str, Matches]:
     """Find the matches of many queries, each as if it were alone, in one pass over the events."""
     pipelines = LiveStream(queries, options, mode).pipelines
@@ -128,11 +141,11 @@ def find_all(
         events = read_once(events)
     found: dict[str, Matches] = {}
     for pipeline in pipelines:
-        found |= _find_in_pipeline(pipeline, events)
+        found |= _find_in_pipeline(pipeline, events, until)
     return {name: found[name] for name in queries}
 
 
-def _find_in_pipeline(pipeline: Pipeline, events: object) -> dict[str, Matches]:
+def _find_in_pipeline(pipeline: Pipeline, events: object, until: Time | None) -> dict[str, Matches]:
     reads = pipeline.conformer.batches(events)
     live = reads is not None
     if reads is None:
@@ -141,7 +154,7 @@ def _find_in_pipeline(pipeline: Pipeline, events: object) -> dict[str, Matches]:
     chunks: ResultChunks = {name: [] for name in pipeline.queries}
     try:
         prepared = pipeline.check(next(reads))
-        for step in _steps(pipeline, prepared, reads, account):
+        for step in _steps(pipeline, prepared, reads, account, until):
             for name, some in step.items():
                 chunks[name] += some
     except UnsupportedError as error:
@@ -156,6 +169,8 @@ def _find_in_pipeline(pipeline: Pipeline, events: object) -> dict[str, Matches]:
                 pipeline.options,
                 positions_only=mode.positions_only,
                 limits=mode.limits,
+                until=until,
+                threads=mode.threads,
             )
             for name, query in pipeline.queries.items()
         }
@@ -207,9 +222,8 @@ def _joined(first: ConformedInput, more: Iterator[ConformedInput]) -> ConformedI
         return first
     types = [chunk.cast(pa.string()) for each in every for chunk in each.types.chunks]
     tables = [each.table for each in every]
-    batch = replace(
-        first.batch,
+    batch = first.batch._replace(
         table=pa.concat_tables(tables, promote_options="permissive"),
         types=pa.chunked_array(types, pa.string()),
     )
-    return replace(first, batch=batch)
+    return first._replace(batch=batch)

@@ -8,9 +8,7 @@ changes nothing, and then applies them, so that it is taken as a whole or not at
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
 from typing import Any, Self
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ import pyarrow as pa
 from ensue.engine import snapshot, stats
 from ensue.engine.binding import sharing_key
 from ensue.engine.execution import QueryInstance
+from ensue.engine.left_out import LeftOut
 from ensue.engine.lock import OperationLock, exclusive
 from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
@@ -33,16 +32,13 @@ from ensue.results.input_summary import InputSummary
 from ensue.results.matches import Matches
 from ensue.stream.batch import read_once
 from ensue.stream.reorder import ReorderBuffer
-from ensue.stream.times import time_in_units
-
-KEPT = 10_000
-"""So many late events, and rejected ones, are kept: the last ones."""
+from ensue.stream.times import Time, time_in_units
 
 _NAME = ""
 """What the query of a session of one is called."""
 
 
-class LiveStream:
+class LiveStream(stats.StatsView):
     """Queries on a live stream. Any thread may call any method: they run one after the other."""
 
     def __init__(
@@ -58,9 +54,7 @@ class LiveStream:
         self._pipelines: dict[str, Pipeline] = {}
         self._pipeline_of: dict[str, Pipeline] = {}
         self._counts: dict[str, MatchCount] = {}
-        self._late = self._rejected = 0
-        self._late_tables: deque[pa.Table] = deque()
-        self._rejected_rows: deque[Rejected] = deque(maxlen=KEPT)
+        self._left_out = LeftOut()
         self._finished = self._closed = False
         for name, query in queries.items():
             self._add(name, query)
@@ -128,10 +122,13 @@ class LiveStream:
                     " keeps such events apart",
                 )
             ) from error
-        self._note(prepared)
+        for each in prepared:
+            if each.checked.late is not None or each.rejected:
+                self._left_out.add(prepared)
+                break
         return self._whole(found)
 
-    def _advance(self, time: int | datetime | date) -> dict[str, Matches]:
+    def _advance(self, time: Time) -> dict[str, Matches]:
         self._refuse_if_over()
         for pipeline in self._pipelines.values():
             if pipeline.reorder is not None and pipeline.reorder.time_path is None:
@@ -148,9 +145,9 @@ class LiveStream:
 
         return self._without_events(advance)
 
-    def _finish(self) -> dict[str, Matches]:
+    def _finish(self, at: Time | None) -> dict[str, Matches]:
         self._refuse_if_over()
-        found = self._without_events(lambda pipeline, _: pipeline.finish())
+        found = self._without_events(lambda pipeline, _: pipeline.finish(at))
         self._finished = True
         warn_of(each for pipeline in self._pipelines.values() for each in pipeline.silences())
         return found
@@ -181,6 +178,8 @@ class LiveStream:
         """Let queries read what they have not read yet because a budget ran out."""
         pipelines = [pipeline for pipeline in self._pipelines.values() if pipeline.is_behind]
         chunks: ResultChunks = {}
+        if not pipelines:
+            return chunks
         for pipeline in pipelines:
             chunks |= pipeline.catch_up()
         if any(pipeline.stopped is not None for pipeline in pipelines):
@@ -226,24 +225,12 @@ class LiveStream:
             account = InputSummary(instance.tally, pipeline.released - before)
             if prepared is not None and (prepared.late is not None or prepared.rejected):
                 account.add(prepared.late, prepared.rejected)
-            every = [*caught.get(name, ()), *chunks.get(name, ())]
+            every = chunks.get(name, [])
+            if caught:
+                every = [*caught.get(name, ()), *every]
             self._counts[name].add(every)
             found[name] = Matches(instance.schema, iter(every), account, live=False)
         return found
-
-    def _note(self, prepared: list[PreparedPush]) -> None:
-        """Save what does not take part; pipelines on one clock agree on it."""
-        by_clock = {each.reorder.time_path: each for each in reversed(prepared)}
-        for each in by_clock.values():
-            if each.late is not None:
-                self._late += each.late.num_rows
-                self._late_tables.append(each.late)
-                kept = sum(table.num_rows for table in self._late_tables)
-                while kept - self._late_tables[0].num_rows >= KEPT:
-                    kept -= self._late_tables.popleft().num_rows
-            if each.rejected:
-                self._rejected += len(each.rejected)
-                self._rejected_rows.extend(each.rejected)
 
     # what there is to know
 
@@ -256,26 +243,36 @@ class LiveStream:
     @exclusive
     def late(self) -> pa.Table:
         """The last 10,000 events that came too late; `matches.late` has those of one push."""
-        if not self._late_tables:
-            known = [pipeline.conformer.fields for pipeline in self._pipelines.values()]
-            fields = known[0] if known else {}
-            return pa.schema(list(fields.items())).empty_table()
-        every = pa.concat_tables(list(self._late_tables), promote_options="permissive")
-        return every.slice(max(every.num_rows - KEPT, 0))
+        known = [pipeline.conformer.fields for pipeline in self._pipelines.values()]
+        return self._left_out.late_table(known[0] if known else {})
 
     @property
     @exclusive
     def rejected(self) -> list[Rejected]:
         """The last 10,000 events that could not be read or take part, each with the reason."""
-        return list(self._rejected_rows)
+        return list(self._left_out.rejected_rows)
 
     @property
     def aside(self) -> list[Rejected]:
         """The deprecated name of `rejected`."""
         return renamed("aside", "rejected", self.rejected)
 
+    @property
+    @exclusive
+    def stats(self) -> dict[str, Any]:
+        """What the session has seen and what it keeps.
+
+        `events` have got a position, `waiting` ones have not yet; no event before `watermark` can
+        take part any more; `nodes` and `bytes` are what is kept for partial matches, `rows` the
+        events that they may need; `nulls` counts values that arithmetic did not have; `queries`
+        has the matches of each.
+        """
+        return self._stats()
+
     def _stats(self) -> dict[str, Any]:
-        return stats.gather(self.pipelines, self._counts, self._late, self._rejected)
+        return stats.gather(
+            self.pipelines, self._counts, self._left_out.late, self._left_out.rejected
+        )
 
     @exclusive
     def snapshot(self) -> bytes:
@@ -289,8 +286,8 @@ class LiveStream:
             "on_error": self._on_error,
             "queries": {name: snapshot.describe(query) for name, query in self._queries().items()},
             "counts": {name: each.total for name, each in self._counts.items()},
-            "late": self._late,
-            "aside": self._rejected,
+            "late": self._left_out.late,
+            "aside": self._left_out.rejected,
             "finished": self._finished,
             "lanes": tuple(tuple(pipeline.queries) for pipeline in self._pipelines.values()),
         }
@@ -309,7 +306,7 @@ class LiveStream:
             snapshot.restore(pipeline, sections, number)
         self._pipeline_of = {name: self._pipeline_of[name] for name in header["queries"]}
         self._counts = {name: MatchCount(known) for name, known in header["counts"].items()}
-        self._late, self._rejected = header["late"], header["aside"]
+        self._left_out = LeftOut(header["late"], header["aside"])
         self._finished = header["finished"]
 
 
@@ -317,8 +314,7 @@ class Session(LiveStream):
     """A query on a live stream: what it found comes back from each push.
 
     The results do not depend on how the stream is cut into pushes. The session keeps the rows
-    that partial matches may still need and no others; matches own what they need. Any thread may
-    call any method: they run one after the other.
+    that partial matches may still need and no others; matches own what they need.
     """
 
     def __init__(
@@ -348,7 +344,7 @@ class Session(LiveStream):
             raise _of_one(error) from None
 
     @exclusive
-    def advance(self, time: int | datetime | date) -> Matches:
+    def advance(self, time: Time) -> Matches:
         """Advance time without events, and return what that completes.
 
         It is as if an event of this time had come that the query does not look at: events may
@@ -361,10 +357,15 @@ class Session(LiveStream):
             raise _of_one(error) from None
 
     @exclusive
-    def finish(self) -> Matches:
-        """Signal the end of input and return the remaining matches; nothing can be pushed then."""
+    def finish(self, *, at: Time | None = None) -> Matches:
+        """Signal the end of input and return the remaining matches; nothing can be pushed then.
+
+        Args:
+            at: the time that has come by then, which may decide what NOT FOLLOWED BY waits for;
+                without it, the time of the last event.
+        """
         try:
-            return self._finish()[_NAME]
+            return self._finish(at)[_NAME]
         except BudgetError as error:
             raise _of_one(error) from None
 
@@ -384,13 +385,11 @@ class Session(LiveStream):
         cls, query: Query, block: bytes, on_error: OnError | None, limits: Mapping[str, int]
     ) -> Session:
         """Go on from a snapshot."""
-        queries = {_NAME: query}
-        sections = snapshot.read(block, queries)
-        opened = snapshot.settings_of(sections, on_error, limits)
+        sections = snapshot.read(block, {_NAME: query})
         session = cls.__new__(cls)
         session.query = query
-        LiveStream.__init__(session, {}, *opened)
-        session._restore(queries, sections)
+        LiveStream.__init__(session, {}, *snapshot.settings_of(sections, on_error, limits))
+        session._restore({_NAME: query}, sections)
         return session
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Any
 
 from ensue.engine import snapshot
 from ensue.engine.lock import exclusive
@@ -12,6 +10,7 @@ from ensue.engine.query import Query, compile
 from ensue.engine.session import LiveStream
 from ensue.options import OnError
 from ensue.results.matches import Matches
+from ensue.stream.times import Time
 
 
 class Sessions(LiveStream):
@@ -79,7 +78,7 @@ class Sessions(LiveStream):
         return self._push(events, first_row)
 
     @exclusive
-    def advance(self, time: int | datetime | date) -> dict[str, Matches]:
+    def advance(self, time: Time) -> dict[str, Matches]:
         """Advance time without events, and return what that completes.
 
         It is as if an event of this time had come that no query looks at: events may still be
@@ -89,21 +88,14 @@ class Sessions(LiveStream):
         return self._advance(time)
 
     @exclusive
-    def finish(self) -> dict[str, Matches]:
-        """Signal the end of input and return the remaining matches; nothing can be pushed then."""
-        return self._finish()
+    def finish(self, *, at: Time | None = None) -> dict[str, Matches]:
+        """Signal the end of input and return the remaining matches; nothing can be pushed then.
 
-    @property
-    @exclusive
-    def stats(self) -> dict[str, Any]:
-        """What the session has seen and what it keeps.
-
-        `events` have got a position, `waiting` ones have not yet; no event before `watermark` can
-        take part any more; `nodes` and `bytes` are what is kept for partial matches, `rows` the
-        events that they may need; `nulls` counts values that arithmetic did not have; `queries`
-        has the matches of each.
+        Args:
+            at: the time that has come by then, which may decide what NOT FOLLOWED BY waits for;
+                without it, the time of the last event.
         """
-        return self._stats()
+        return self._finish(at)
 
     @classmethod
     def resume(

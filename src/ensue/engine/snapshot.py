@@ -17,7 +17,7 @@ from ensue.analysis.schema import Schema
 from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
 from ensue.errors import EnsueError, SnapshotError
-from ensue.options import Limits, OnError, ReadOptions
+from ensue.options import Limits, OnError, ReadOptions, ThreadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.state.container import below, pack, part, unpack
 
@@ -121,10 +121,25 @@ def refuse_others(queries: Mapping[str, Query], described: Mapping[str, Any]) ->
     for name, query in queries.items():
         written = described[name]
         called = f" '{name}'" if name else ""
+        before = written.get("functions", {})
+        for function, version in query.versions.items():
+            if function in before and before[function] != version:
+                raise SnapshotError(
+                    f"this snapshot of the query{called} was taken with version "
+                    f"{before[function]} of the function '{function}', and this is version "
+                    f"{version}: resume it with that one, or open a new session"
+                )
         if written["fingerprint"] != query.fingerprint:
             raise SnapshotError(
                 f"this snapshot is of another query{called}; partial matches of one query mean "
                 f"nothing to another. It was: {written['text']}"
+            )
+        choice = _choice(query)
+        if choice is not None and written.get("choice") != choice:
+            raise SnapshotError(
+                f"this snapshot of the query{called} was taken when SELECT {choice} compared "
+                "matches of one start only; its partial matches have another meaning now: open a "
+                "new session"
             )
         if written["identity"] != identity(query):
             raise SnapshotError(
@@ -139,7 +154,21 @@ def _listed(queries: Mapping[str, Any]) -> str:
 
 def describe(query: Query) -> dict[str, Any]:
     """Name a query, so that another one is noticed."""
-    return {"fingerprint": query.fingerprint, "identity": identity(query), "text": str(query)}
+    described: dict[str, Any] = {
+        "fingerprint": query.fingerprint,
+        "identity": identity(query),
+        "text": str(query),
+    }
+    if query.versions:
+        described["functions"] = query.versions
+    choice = _choice(query)
+    return described if choice is None else {**described, "choice": choice}
+
+
+def _choice(query: Query) -> str | None:
+    """Return the strategy of SELECT, where it chooses among matches."""
+    strategy = query.tree.select.strategy
+    return None if strategy is None or strategy.text == "STRICT" else strategy.text
 
 
 def describe_mode(mode: ExecutionMode) -> dict[str, Any]:
@@ -159,4 +188,7 @@ def describe_mode(mode: ExecutionMode) -> dict[str, Any]:
 def mode_of(described: Mapping[str, Any], limits: Mapping[str, int]) -> ExecutionMode:
     """Return how queries were evaluated, with other limits where they are given."""
     kept = Limits(**{**described["budgets"], **limits})
-    return ExecutionMode(described["positions_only"], kept, exact=described["exact"])
+    threads = ThreadOptions().number
+    return ExecutionMode(
+        described["positions_only"], kept, exact=described["exact"], threads=threads
+    )

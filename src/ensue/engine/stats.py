@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import pyarrow as pa
 
+from ensue.drawing.html import Cell, table, view
 from ensue.engine.pipeline import Pipeline
 from ensue.results.chunk import MatchCount
 from ensue.stream.reorder import shown_time
@@ -33,6 +36,28 @@ def gather(
         "nulls": sum(tally.nulls for tally in tallies),
         "queries": {name: each.total for name, each in counts.items()},
     }
+
+
+class StatsView(ABC):
+    """Statistics as HTML, for notebooks."""
+
+    @property
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """The statistics at this moment."""
+
+    def _repr_html_(self) -> str:
+        rows: list[list[Cell]] = []
+        for name, value in self.stats.items():
+            inner = value.items() if isinstance(value, Mapping) else [("", value)]
+            rows += [[f"{name} {own}".strip(), _cell(each)] for own, each in inner]
+        return view(f"<p>{escape(repr(self))}</p>", table(["", "now"], rows))
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return "" if value is None else str(value)
+    return value
 
 
 def progress(pipelines: Sequence[Pipeline]) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pyarrow as pa
 
+from ensue.analysis.derived import levels_of
 from ensue.analysis.mentions import compared_with_strings, mentioned
+from ensue.analysis.windows import all_windows
 from ensue.engine.query import Query
 from ensue.io.columns import TextOptions
 from ensue.options import ReadOptions
@@ -25,10 +28,10 @@ def text_options(
         used |= mentioned(query.tree)
         strings |= compared_with_strings(query.tree, query.params)
         types |= declared_columns(query.schema)
-        window = query.tree.window
-        # WITHIN n [attr] counts in the units of integers, so doubles there are no times.
-        if window is not None and window.attribute is not None and window.amount is None:
-            times.add(window.attribute.parts[0].text)
+        for window in (each for _, level in levels_of(query.tree) for each in all_windows(level)):
+            # WITHIN n [attr] counts in the units of integers, so doubles there are no times.
+            if window.attribute is not None and window.amount is None:
+                times.add(window.attribute.parts[0].text)
     for name in (options.type, options.time, options.tiebreak):
         if name is not None:
             used |= {name, name.partition(".")[0]}
@@ -41,4 +44,16 @@ def text_options(
         options.time_format,
         tuple(options.nulls),
         options.delimiter,
+    )
+
+
+def with_query(text: TextOptions, query: Query, options: ReadOptions) -> TextOptions:
+    """Return the same for one more query, without looking at the others again."""
+    own = text_options([query], options, collect=text.collect)
+    return replace(
+        own,
+        types={**text.types, **own.types},
+        used=None if text.used is None or own.used is None else text.used | own.used,
+        strings=text.strings | own.strings,
+        times=text.times | own.times,
     )

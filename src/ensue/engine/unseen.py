@@ -65,6 +65,12 @@ class Occurrences:
     """Small batches that are still to be looked at."""
     _gathered: int = 0
     """How many events they have."""
+    _looked_at: dict[Path | None, set[str | None]] = field(default_factory=dict)
+    """Strings of a column (None: types) that small batches had and that were looked at."""
+    _previous: dict[Path | None, pa.Array] = field(default_factory=dict)
+    """The dictionary of a column in the batch before."""
+    _lacking: dict[Path | None, pa.Array] = field(default_factory=dict)
+    """The last dictionary of a column all of whose values are kept and none is wanted."""
     _others: dict[Path | None, dict[str, None]] = field(default_factory=dict)
     """Some values of a column (None: types) that events had."""
     _last: dict[Path | None, pa.Array] = field(default_factory=dict)
@@ -72,6 +78,8 @@ class Occurrences:
 
     def want(self, required: Requirement) -> None:
         """Look for what one more query requires."""
+        self._looked_at.clear()
+        self._lacking.clear()
         for leaf in leaves(required):
             match leaf:
                 case HasType():
@@ -100,11 +108,43 @@ class Occurrences:
         """Look at what some events have, now or with those that follow."""
         if batch.length >= _LARGE_BATCH_ROWS:
             self._look(batch)
-        elif batch.length:
+        elif batch.length and not self._has_nothing_new(batch):
             self._small.append(batch)
             self._gathered += batch.length
             if self._gathered >= _LARGE_BATCH_ROWS or len(self._small) == _MOST_SMALL:
                 self.catch_up()
+
+    def _has_nothing_new(self, batch: Batch) -> bool:
+        """Tell whether a few events have strings that were looked at before, and no others.
+
+        Those that were not are looked at now, as long as they are not too many to be kept.
+        """
+        if self.attributes:
+            return False
+        for column in [*self.values, None] if self.types else [*self.values]:
+            texts = batch.known_texts.get(column)
+            if texts is None:
+                if not self._lacks_wanted(batch, column):
+                    return False
+                continue
+            known = self._looked_at.setdefault(column, set())
+            if not known.issuperset(texts):
+                if len(known) >= _MOST_KEPT:
+                    return False
+                self._look(batch)
+                known.update(texts)
+        return True
+
+    def _lacks_wanted(self, batch: Batch, column: Path | None) -> bool:
+        """Tell whether a column has the dictionary of the batch before, without what is wanted."""
+        strings = batch.known_strings(column)
+        if strings is None:
+            return False
+        distinct, again = strings.distinct, self._previous.get(column)
+        self._previous[column] = distinct
+        if distinct is again and distinct is not self._lacking.get(column):
+            self._look(batch)
+        return distinct is self._lacking.get(column)
 
     def catch_up(self) -> None:
         """Look at the small batches that are still to be looked at."""
@@ -161,6 +201,8 @@ class Occurrences:
             if place in first or (codes[_FIRST:] == place).any()
         }
         self._note(column, strings)
+        if not places and distinct is self._last.get(column):
+            self._lacking[column] = distinct
         return found
 
     def _note(self, column: Path | None, strings: Strings) -> None:

@@ -28,7 +28,9 @@ class Step(NamedTuple):
 STEPS = (
     Step("patterns", "SELECT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
     Step("partitions", "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 EVENTS"),
-    Step("strategies", "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
+    Step("FIRST", "SELECT FIRST * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
+    Step("NEXT", "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
+    Step("LAST", "SELECT LAST * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS"),
     Step(
         "aggregates",
         "SELECT * FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v), d = stddev(b.w)]) "
@@ -49,6 +51,7 @@ STEPS = (
         "SELECT * FROM S WHERE (A AS a ; C AS c) UNLESS ((B AS b ; A AS d) FILTER b.v = d.v) "
         "PARTITION BY [k] WITHIN 9 EVENTS",
     ),
+    Step("deadlines", "SELECT * FROM S WHERE A NOT FOLLOWED BY B WITHIN 1 [t] PARTITION BY [k]"),
 )
 
 
@@ -57,6 +60,22 @@ def steps() -> Iterator[str]:
     for step in STEPS:
         yield step.name
         take(step)
+    yield "very many partitions"
+    _number_keys()
+
+
+def _number_keys() -> None:
+    """Number a key of each kind, as is done where there are very many."""
+    import numpy as np
+
+    from ensue.stream.key_table import KeyTable, askable, plain_array
+
+    for values in ([1], ["a"]):
+        asked = askable(plain_array(values))
+        assert asked is not None
+        table = KeyTable(len(asked.offsets) > 0)
+        table.put(asked, np.zeros(1, np.int64), np.zeros(1, np.int64))
+        assert table.find(asked)[0] == 0
 
 
 def take(step: Step) -> None:
