@@ -48,19 +48,46 @@ class RuleFile:
         return bool(self.place)
 
 
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """A rule as it was written: the text of its file, and of the settings beside it."""
+
+    text: str
+    place: str
+    """What messages call the file."""
+    settings: str | None = None
+    settings_place: str = ""
+
+
 def read_rule(path: Path) -> RuleFile:
     """Read a rule file and the settings in it or beside it."""
-    rule = split_rule(decoded(path.read_bytes(), str(path)))
+    return parse_rule(read_text(path))
+
+
+def read_text(path: Path) -> RuleText:
+    """Read the text of a rule file and of the settings beside it."""
+    source = decoded(path.read_bytes(), str(path))
     beside = path.with_suffix(".toml")
     if path.suffix != ".ceql" or not beside.is_file():
-        return rule
-    if rule.has_settings:
-        raise RuleError(f"{path} has a header, and {beside} is beside it; keep one of them")
+        return RuleText(source.text, source.name)
     try:
-        text = beside.read_bytes().decode("utf-8-sig")
+        settings = beside.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RuleError(f"{beside}: not UTF-8; save the file as UTF-8") from error
-    return RuleFile(rule.source, _settings(text, str(beside), 0), str(beside))
+    return RuleText(source.text, source.name, settings, str(beside))
+
+
+def parse_rule(written: RuleText) -> RuleFile:
+    """Tell the query of a rule from its settings."""
+    rule = split_rule(Source(written.text, written.place))
+    beside = written.settings_place
+    if written.settings is None:
+        return rule
+    if rule.has_settings:
+        raise RuleError(
+            f"{written.place} has a header, and {beside} is beside it; keep one of them"
+        )
+    return RuleFile(rule.source, _settings(written.settings, beside, 0), beside)
 
 
 def decoded(data: bytes, name: str) -> Source:

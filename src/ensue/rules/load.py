@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.analysis.schema import Schema, from_python
+from ensue.analysis.user_functions import UserAggregate, UserFunction
 from ensue.engine.query import Query, compile
 from ensue.errors import Source
 from ensue.language.tokens import tokenize
@@ -47,6 +48,8 @@ def load_rules(
     *,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
 ) -> dict[str, Rule]:
     """Read a rule file, a folder with all .ceql files below it, or several of these.
 
@@ -58,12 +61,16 @@ def load_rules(
         schema: types of attributes, in place of those that the files have.
         params: values for the parameters $name of those rules that have them; they override
             the values in the files.
+        functions, aggregates: those of Python that the rules may call, as for `ensue.compile`.
     """
     paths = [path] if isinstance(path, str | PathLike) else list(path)
     files = rule_files(Path(each) for each in paths)
     read = {name: read_rule(file) for name, file in files.items()}
     refuse_unknown_parameters(read.values(), params or {})
-    return {name: compiled(name, rule, schema, params or {}) for name, rule in read.items()}
+    return {
+        name: compiled(name, rule, schema, params or {}, functions, aggregates)
+        for name, rule in read.items()
+    }
 
 
 def rule_files(paths: Iterable[Path]) -> dict[str, Path]:
@@ -123,13 +130,23 @@ def schema_of(rule: RuleFile) -> Schema:
         raise RuleError(f"{rule.place}: 'schema': {error}") from error
 
 
-def compiled(name: str, rule: RuleFile, schema: SchemaLike, params: Mapping[str, object]) -> Rule:
+def compiled(
+    name: str,
+    rule: RuleFile,
+    schema: SchemaLike,
+    params: Mapping[str, object],
+    functions: Mapping[str, UserFunction] | None = None,
+    aggregates: Mapping[str, UserAggregate] | None = None,
+) -> Rule:
     """Compile a rule with its settings."""
     settings, source = rule.settings, rule.source
     has = parameters_of(source)
     known = schema_of(rule) if schema is None else schema
     own = {each: value for each, value in params.items() if each in has}
-    query = compile(source.text, known, {**settings.get("params", {}), **own}, name=source.name)
+    given = {**settings.get("params", {}), **own}
+    query = compile(
+        source.text, known, given, name=source.name, functions=functions, aggregates=aggregates
+    )
     refuse_foreign_parameters(rule)
     return Rule(
         query.source,
@@ -138,6 +155,8 @@ def compiled(name: str, rule: RuleFile, schema: SchemaLike, params: Mapping[str,
         query.params,
         query.warnings,
         {each: _frozen(settings[each]) for each in READ if each in settings},
+        query.functions,
+        query.aggregates,
         name,
         settings.get("title"),
         settings.get("description"),

@@ -25,6 +25,7 @@ from ensue.spark.pushdown import Pushed
 from ensue.spark.types import spark_schema
 from ensue.spark.watching import NEEDED, Watch
 from ensue.spark.worker import SLICE, Task
+from ensue.stream.times import Time, time_in_units
 
 _TIME = "__ensue_time"
 _MICROSECOND = 1000
@@ -38,6 +39,8 @@ class SharedScan:
     programs: tuple[Program, ...]
     kernels: Shipped | None = None
     """Compiled kernels for the workers."""
+    versions: Mapping[str, str] | None = None
+    """The version of each rule, where they are rules and not queries."""
 
 
 def shared_scans(
@@ -69,11 +72,14 @@ def run(
     tasks: int | None,
     push: Pushed,
     watch: Watch | None,
+    until: Time | None = None,
 ) -> DataFrame:
-    """Find the matches of the queries of a pass."""
+    """Find the matches of the queries of a pass; time comes to the last event, or to `until`."""
     distribution, columns = each.distribution, each.programs[0].columns
     wanted = wanted_events(frame, each, push, watch=watch)
     task = task_of(each, push, schema, names, keys=distribution.keys)
+    if any(program.deadlines for program in each.programs):
+        task = replace(task, until=_end_of_time(frame, each, until))
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     order = _sorting(task.order)
     if distribution.kind == "slices":
@@ -138,7 +144,24 @@ def task_of(
     """Return what the workers do about a pass, in batch jobs and in streams."""
     order = order_of(each.programs[0], _columns_read(each, push), given=bool(push.texts))
     given = tuple(map(push.given, each.programs))
-    return Task(each.programs, schema, names, given, order, keys=keys, kernels=each.kernels)
+    return Task(
+        each.programs,
+        schema,
+        names,
+        given,
+        order,
+        keys=keys,
+        kernels=each.kernels,
+        versions=each.versions,
+    )
+
+
+def columns_of(each: SharedScan, late: str | None) -> set[str]:
+    """Name all columns that Spark or a worker reads of a stream: all where late events are rows."""
+    if late is not None:
+        return set(each.programs[0].columns.names)
+    read = {name for program in each.programs for name in program.columns_read()}
+    return read | {each.distribution.time[0], *(path[0] for path in each.distribution.keys)}
 
 
 def _columns_read(each: SharedScan, push: Pushed) -> set[str]:
@@ -205,6 +228,27 @@ def clock_of(path: AttributePath, columns: pa.Schema) -> Column:
         zero = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
         return F.timestamp_diff("MICROSECOND", zero, time)
     return time.cast("long")
+
+
+def _end_of_time(frame: DataFrame, each: SharedScan, until: Time | None) -> int | None:
+    """Return how far time comes in all events, as the engine counts it.
+
+    What waits for its deadline in one task is decided by events of others too, and by those that
+    cannot matter otherwise.
+    """
+    distribution, program = each.distribution, each.programs[0]
+    kind = arrow_type_at(program.columns, distribution.time)
+    unit = 1 if kinds.is_integer(kind) else _MICROSECOND
+    times = [] if until is None else [time_in_units(until, kind, program.options.time_unit)]
+    known = known_range(frame, distribution.time[0]) if len(distribution.time) == 1 else None
+    if known is not None:
+        times.append(known[1] * unit)
+    else:
+        clock = clock_of(distribution.time, program.columns)
+        row = frame.agg(F.max(clock).alias("last")).first()
+        if row is not None and row["last"] is not None:
+            times.append(row["last"] * unit)
+    return max(times, default=None)
 
 
 def _cut(

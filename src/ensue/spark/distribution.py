@@ -26,7 +26,7 @@ class TimedDistribution:
 
 def timed_distribution(program: Program) -> TimedDistribution:
     """Return how the plan of a query spreads its events."""
-    spread = program.plan.distribution
+    spread = program.distribution
     return TimedDistribution(spread.kind, spread.why, program.time, spread.keys, spread.window)
 
 

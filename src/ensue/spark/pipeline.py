@@ -14,7 +14,8 @@ from ensue.analysis.schema import AttributePath
 from ensue.engine.execution import Execution, QueryInstance
 from ensue.errors import EventError
 from ensue.logic.evaluate import Tally
-from ensue.operators.factory import open_operator
+from ensue.operators.aggregating import AggregatingOperator
+from ensue.operators.match import MatchOperator
 from ensue.predicates.vectors import UnsupportedError, column_at, path_column
 from ensue.results.chunk import ResultChunk, ResultChunks
 from ensue.spark.program import Program
@@ -40,7 +41,7 @@ class SortedPipeline:
         self.input = SortedInput(self._program.time, self._program.tiebreak)
         for program, given in zip(self.programs, self.given, strict=True):
             tally = Tally()
-            operator = open_operator(program.plan, tally, given)
+            operator = program.open(tally, given)
             self.execution.add(program.name, QueryInstance(program.result_schema, operator, tally))
 
     @property
@@ -57,12 +58,7 @@ class SortedPipeline:
     def read(self, table: pa.Table) -> tuple[InputBatch, np.ndarray]:
         """Return events with their types and times; EventError where one has no time."""
         check_times(table, self._program.time)
-        path = self._program.type_path
-        types = None if path is None else path_column(table, path)
-        if types is None:
-            # There is one type, or Spark has answered all that is asked about types.
-            types = pa.chunked_array([repeated(self._program.sources[0], table.num_rows)])
-        return InputBatch(table, True, types, None), times_of(table, self._program.time)
+        return with_types(table, self._program), times_of(table, self._program.time)
 
     def push(self, table: pa.Table) -> Found:
         """Read events and give what they complete."""
@@ -97,15 +93,26 @@ class SortedPipeline:
 
     # state between micro-batches
 
-    def interval_ends(self) -> list[int]:
-        """Return when the intervals of EVERY are over that the last event lies in."""
-        ends = []
+    def due_times(self) -> list[int]:
+        """Return when there is something to do though no event comes.
+
+        That is where intervals of EVERY are over that the last event lies in, and where deadlines
+        of NOT FOLLOWED BY pass.
+        """
+        latest = self.input.latest
+        if latest is None:
+            return []
+        due = []
         for program in self.programs:
-            every, latest = program.bound.every, self.input.latest
-            if every is not None and latest is not None:
+            waits = [each.size for each in program.deadlines if each.kind != "events"]
+            every = program.bound.every
+            if every is not None:
                 length = max(every.length // every.unit, 1)
-                ends.append((latest // length + 1) * length - 1)
-        return ends
+                due.append((latest // length + 1) * length - 1 + sum(waits))
+            if waits:
+                operator = self.execution.instances[program.name].operator
+                due += _deadlines(operator, latest + sum(waits))
+        return due
 
     def save(self) -> dict[str, Any]:
         """Return the state of the queries, and the events that they need."""
@@ -120,6 +127,26 @@ class SortedPipeline:
         self.input.next_position, self.input.latest = saved["next"], saved["latest"]
         if self.input.next_position:
             self.execution.load(saved, self.input.next_position, self._program.time)
+
+
+def _deadlines(operator: object, last: int) -> list[int]:
+    """Return the first deadline that an operator waits for, or else the last that there can be."""
+    if isinstance(operator, AggregatingOperator):
+        operator = operator.matching
+    if isinstance(operator, MatchOperator) and operator.pending is not None:
+        first = operator.pending.first_deadline()
+        return [] if first is None else [first]
+    return [last]
+
+
+def with_types(table: pa.Table, program: Program) -> InputBatch:
+    """Return events with their types, as a program has them."""
+    path = program.type_path
+    types = None if path is None else path_column(table, path)
+    if types is None:
+        # There is one type, or Spark has answered all that is asked about types.
+        types = pa.chunked_array([repeated(program.sources[0], table.num_rows)])
+    return InputBatch(table, True, types, None)
 
 
 def check_times(table: pa.Table, path: AttributePath) -> None:

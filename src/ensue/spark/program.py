@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.bound import BoundQuery
+from ensue.analysis.bound import BoundQuery, Window
+from ensue.analysis.derived import Level
 from ensue.analysis.schema import AttributePath
 from ensue.automata.compiled import Compiled, Predicate
-from ensue.engine.binding import bind_to
+from ensue.engine.binding import bind_levels_to
+from ensue.engine.derived import DerivedOperator
+from ensue.engine.instances import open_derived
 from ensue.engine.query import Query
-from ensue.errors import EventError
+from ensue.errors import EnsueError, EventError
+from ensue.logic.evaluate import Tally
+from ensue.logic.required import NO_REQUIREMENT, Requirement, requirement
 from ensue.messages import Message, Option
+from ensue.operators.factory import open_operator
+from ensue.operators.operator import Operator
 from ensue.options import DEFAULT_LIMITS, Limits, ReadOptions
 from ensue.plan.columns import columns_read
+from ensue.plan.distribution import Distribution, shared_distribution
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import PhysicalPlan, make_plan
 from ensue.plan.result_schema import ResultSchema, result_schema
 from ensue.predicates.vectors import path_column
-from ensue.stream.batch import path_of
+from ensue.stream.batch import EventBatch, path_of
 from ensue.stream.conform import load
 from ensue.stream.reorder import times_of
 
@@ -46,14 +56,18 @@ class Program:
     @property
     def sources(self) -> list[str]:
         """The streams of FROM."""
-        return [word.text for word in self.query.tree.sources]
+        return self.query.streams
 
     @cached_property
-    def bound(self) -> BoundQuery:
-        """The query bound to the columns; all that is wrong with either is an error here."""
+    def levels(self) -> tuple[Level, ...]:
+        """The query and its derived streams, those first, bound to the columns.
+
+        All that is wrong with the query or the columns is an error here.
+        """
         loaded = load(self.columns.empty_table(), self.sources, self.options, self.query.schema)
-        bound = bind_to(self.query, loaded, self.options)
-        if bound.clock.column is None:
+        levels = bind_levels_to(self.query, loaded, self.options)
+        time = levels[0].bound.clock.column
+        if time is None:
             raise EventError(
                 Message(
                     "the rows of a DataFrame have no order of their own: pass ",
@@ -61,14 +75,62 @@ class Program:
                     ", the column with the events' times",
                 )
             )
-        times_of(loaded.table, bound.clock.column)
-        return bound
+        times_of(loaded.table, time)
+        return levels
+
+    @property
+    def bound(self) -> BoundQuery:
+        """The query bound to what it reads."""
+        return self.levels[-1].bound
+
+    @property
+    def deadlines(self) -> list[Window]:
+        """The deadlines of NOT FOLLOWED BY, of all levels."""
+        every = (level.bound.not_followed for level in self.levels)
+        return [each.window for each in every if each is not None]
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether there are derived streams."""
+        return len(self.levels) > 1
 
     @property
     def time(self) -> AttributePath:
         """The time column."""
-        assert self.bound.clock.column is not None
-        return self.bound.clock.column
+        column = self.levels[0].bound.clock.column
+        assert column is not None
+        return column
+
+    @property
+    def distribution(self) -> Distribution:
+        """How events may be spread over tasks, for all levels of the query."""
+        if self.is_derived:
+            return shared_distribution([level.bound for level in self.levels])
+        return self.plan.distribution
+
+    @property
+    def required(self) -> Requirement:
+        """What events must have for the query to find anything."""
+        return NO_REQUIREMENT if self.is_derived else requirement(self.bound)
+
+    def open(self, tally: Tally, given: Mapping[int, int]) -> Operator:
+        """Return a fresh operator; `given` are predicates that are answered with the events."""
+        if not self.is_derived:
+            return open_operator(self.plan, tally, given)
+        schema = result_schema(self.bound, self.query.fingerprint, self.positions_only)
+        return open_derived(self.query, self.levels, self.plan.mode, schema, tally, self.options)
+
+    @cached_property
+    def shown_columns(self) -> pa.Schema:
+        """The columns of the events that matches have: of derived ones too, where there are."""
+        operator = self.open(Tally(), {}) if self.is_derived else None
+        if not isinstance(operator, DerivedOperator):
+            return self.columns
+        types = pa.chunked_array([], pa.string())
+        times = np.zeros(0, np.int64)
+        table = self.columns.empty_table()
+        operator.push(EventBatch(table, types, None, times, self.time, self.tiebreak, 0))
+        return operator.columns
 
     @cached_property
     def type_path(self) -> AttributePath | None:
@@ -97,13 +159,14 @@ class Program:
     @property
     def automaton(self) -> Compiled | None:
         """The automaton whose predicates Spark may answer; None: Python answers them all."""
-        return self.plan.compiled if self.plan.operator == "match" else None
+        decided = self.plan.operator == "match" and not self.is_derived
+        return self.plan.compiled if decided else None
 
     @cached_property
     def result_schema(self) -> ResultSchema:
         """The variables and columns of matches; attributes of interest are all spelt out."""
         schema = result_schema(self.bound, self.query.fingerprint, self.positions_only)
-        every = tuple((name,) for name in self.columns.names)
+        every = tuple((name,) for name in self.shown_columns.names)
         variables = {
             name: every if paths is None else paths for name, paths in schema.variables.items()
         }
@@ -115,8 +178,20 @@ class Program:
 
     def columns_read(self, answered: frozenset[Predicate] = frozenset()) -> list[str]:
         """List the columns that workers need when some predicates are evaluated before them."""
+        if self.is_derived:
+            return list(self.columns.names)
         wanted = columns_read(self.plan, self.options, self.result_schema, answered)
         return [name for name in self.columns.names if wanted is None or name in wanted]
+
+
+def refuse_deadlines(programs: Sequence[Program]) -> None:
+    """Refuse NOT FOLLOWED BY where nobody knows how far time has come in all events."""
+    for program in programs:
+        if any(each.kind != "events" for each in program.deadlines):
+            raise EnsueError(
+                f"{program.name}: NOT FOLLOWED BY has to know how far time has come in all events, "
+                "and a table function sees those of one partition: call ensue.spark.recognize"
+            )
 
 
 def arrow_type_at(columns: pa.Schema, path: AttributePath) -> pa.DataType:

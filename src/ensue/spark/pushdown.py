@@ -78,8 +78,7 @@ def pushed(programs: Sequence[Program]) -> Pushed:
 
 def _kept(program: Program, texts: dict[Predicate, str]) -> str | None:
     """Write which events can matter to a program; None: all of them."""
-    window = program.bound.window
-    if program.automaton is None or (window is not None and window.kind == "events"):
+    if program.automaton is None or program.bound.counts_events or program.deadlines:
         return None
     compiled = program.automaton
     sets = needed(compiled)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from typing import Unpack
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ensue.engine.query import Query, compile
-from ensue.errors import CeqlWarning, warn
+from ensue.errors import CeqlWarning, EnsueError, warn
+from ensue.messages import Message, Option
 from ensue.options import (
     Limits,
     Output,
@@ -32,6 +33,9 @@ from ensue.spark.kernels import ship
 from ensue.spark.program import Program
 from ensue.spark.pushdown import NOTHING_PUSHED, pushed
 from ensue.spark.rows import schema_of
+from ensue.spark.rules.looking import RulesLike
+from ensue.spark.rules.recipe import Recipe
+from ensue.spark.rules.recognize import RuleJob
 from ensue.spark.streaming import job as streaming
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
 from ensue.spark.streaming.idle import milliseconds
@@ -46,8 +50,10 @@ Queries = str | Query | Mapping[str, str | Query]
 @takes(ReadOptions, Limits)
 def recognize(
     events: DataFrame,
-    query: Queries,
+    query: Queries | None = None,
     *,
+    rules: RulesLike | None = None,
+    key: str | Sequence[str] | None = None,
     schema: SchemaLike = None,
     params: Mapping[str, object] | None = None,
     tasks: int | None = None,
@@ -56,6 +62,7 @@ def recognize(
     idle_timeout: str | timedelta | None = None,
     pushdown: bool = True,
     output: Output = "bindings",
+    until: int | datetime | date | None = None,
     **options: Unpack[RecognizeArguments],
 ) -> DataFrame:
     """Find all matches of a query, or of several in one pass, in a DataFrame of events.
@@ -67,6 +74,12 @@ def recognize(
     Args:
         events: one row an event.
         query: the text, a compiled query, or {name: either}: then a column `query` has the names.
+        rules: in place of a query, rules that may change while a stream runs: a folder of rule
+            files, a table with the columns `name` and `query` or its name, or a function that
+            returns {name: text}. They are looked at when a micro-batch begins. Rows have the same
+            columns whatever the rules are.
+        key: with rules, columns that all of them are partitioned by: events are spread by these.
+            Without it one task reads all events of a stream.
         schema: types of attributes, as for ensue.compile.
         params: values for the parameters $name.
         tasks: into how many tasks to cut the work, instead of spark.sql.shuffle.partitions; on a
@@ -80,6 +93,8 @@ def recognize(
             before it then are late. Without it the watermark stands still until events come.
         pushdown: let Spark evaluate predicates and leave out events that cannot matter.
         output: 'positions' forgets which variable an event is bound to.
+        until: of a finite DataFrame, the time that has come after its last event, which may decide
+            what NOT FOLLOWED BY waits for; on a stream the watermark says it.
     """
     report()
     events = plain_strings(events)
@@ -88,10 +103,38 @@ def recognize(
     lateness, in_order = read.lateness, replace(read, lateness=None)
     limits = chosen(Limits, options)
     timeout = None if idle_timeout is None else milliseconds(idle_timeout)
+    if rules is not None:
+        if query is not None:
+            raise TypeError("recognize() takes a query or rules=, not both")
+        names_of_key = (key,) if isinstance(key, str) else tuple(key or ())
+        positions_only = ResultOptions(output=output).positions_only
+        columns = arrow_schema(events.schema)
+        recipe = Recipe(columns, in_order, limits, schema, params, positions_only, names_of_key)
+        ruled = RuleJob(recipe, tasks, late, flush, lateness, timeout, pushdown)
+        return ruled.run(events, rules)
+    if query is None:
+        raise TypeError("recognize() needs a query, or rules=")
+    if key is not None:
+        raise TypeError(
+            Message(Option("key"), " goes with rules=; a query has its own in PARTITION BY")
+        )
     programs = programs_of(events, query, in_order, output, schema, params, limits)
     distributions = [(timed_distribution(program), program) for program in programs]
     for distribution, program in distributions:
+        if events.isStreaming and program.is_derived and distribution.kind != "keys":
+            raise EnsueError(
+                f"{program.name}: derived streams run on a stream of Spark where all their queries "
+                f"have a key of PARTITION BY in common, but {distribution.why}; on a finite "
+                "DataFrame, and locally, they run as they are"
+            )
         _warn(distribution, program)
+    if until is not None and events.isStreaming:
+        raise ValueError(
+            Message(
+                Option("until"),
+                " is for finite DataFrames; on a stream, the watermark says how far time has come",
+            )
+        )
     check_workers(events.sparkSession)
     names = isinstance(query, Mapping)
     schemas = [schema_of(program) for program in programs]
@@ -105,7 +148,7 @@ def recognize(
             streaming.bucket_of(each, push, columns, names, late, tasks or DEFAULT_BUCKETS)
             for each, push in zip(every, own, strict=True)
         ]
-        return streaming.rest(events, buckets, flush)
+        return streaming.rest(events, buckets, columns, flush)
     found: list[DataFrame] = []
     watches: list[Watch | None] = []
     for each, metrics in zip(
@@ -117,7 +160,7 @@ def recognize(
         watches.append(watch)
         if events.isStreaming:
             streamed = streaming.run(
-                events if watch is None else watch.count(events),
+                events if watch is None else watch.count(events, batch.columns_of(each, late)),
                 each,
                 columns,
                 name=metrics,
@@ -131,7 +174,16 @@ def recognize(
             found.append(streamed)
         else:
             found.append(
-                batch.run(events, each, columns, names=names, tasks=tasks, push=push, watch=watch)
+                batch.run(
+                    events,
+                    each,
+                    columns,
+                    names=names,
+                    tasks=tasks,
+                    push=push,
+                    watch=watch,
+                    until=until,
+                )
             )
     matches = reduce(DataFrame.unionByName, found)
     keep(matches, watches)

@@ -23,7 +23,7 @@ def schema_of(program: Program) -> pa.Schema:
 
     Names that differ in their case alone are one name to Spark.
     """
-    result, columns = program.result_schema, program.columns
+    result, columns = program.result_schema, program.shown_columns
     fields: dict[str, pa.DataType] = {}
     taken: set[str] = set()
 
@@ -35,7 +35,7 @@ def schema_of(program: Program) -> pa.Schema:
 
     for path in result.partition:
         add(".".join(path), arrow_type_at(columns, path))
-    time = arrow_type_at(columns, program.time)
+    time = arrow_type_at(columns, program.bound.clock.column or program.time)
     if result.totals is not None:
         add("time", pa.int64() if pa.types.is_integer(time) else time)
         for name, kind in result.totals.items():
@@ -43,6 +43,8 @@ def schema_of(program: Program) -> pa.Schema:
         return pa.schema(list(fields.items()))
     add("start_time", time)
     add("end_time", time)
+    if result.has_deadlines:
+        add("deadline", pa.int64() if pa.types.is_integer(time) else time)
     add("match_id", pa.string())
     for name, paths in result.variables.items():
         members = [(".".join(path), arrow_type_at(columns, path)) for path in paths or ()]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ensue.analysis.schema import AttributePath
 from ensue.engine.unseen import Occurrences, sentences, silences
-from ensue.logic.required import Leaf, leaves, requirement
+from ensue.logic.required import Leaf, leaves
 from ensue.options import (
     DEFAULT_LIMITS,
     ReadArguments,
@@ -63,7 +63,7 @@ def unseen(
 def _unseen(events: DataFrame, programs: list[Program], *, named: bool) -> list[str]:
     """Look for what programs require that read types from one column."""
     one = programs[0]
-    required = {program.name if named else "": requirement(program.bound) for program in programs}
+    required = {program.name if named else "": program.required for program in programs}
     asked = list(dict.fromkeys(leaf for each in required.values() for leaf in leaves(each)))
     answers = [_some(leaf, one).alias(str(number)) for number, leaf in enumerate(asked)]
     row = events.agg(F.count(F.lit(1)).alias("events"), *answers).first()

@@ -17,7 +17,7 @@ import atexit
 import operator
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -37,7 +37,6 @@ from ensue.logic.required import (
     Leaf,
     Requirement,
     leaves,
-    requirement,
 )
 from ensue.predicates.spark_literals import column
 from ensue.predicates.vectors import path_column
@@ -101,7 +100,7 @@ class Watch:
         cls, programs: Sequence[Program], name: str, *, names: bool, filtered: bool
     ) -> Watch | None:
         """Return what is to be observed for some queries; None: nothing, or too much."""
-        required = {each.name if names else "": requirement(each.bound) for each in programs}
+        required = {each.name if names else "": each.required for each in programs}
         asked = list(dict.fromkeys(leaf for each in required.values() for leaf in leaves(each)))
         if not 0 < len(asked) <= _MOST_BITS:
             return None
@@ -119,8 +118,17 @@ class Watch:
         """Let Spark gather the numbers of all events while it does something with them."""
         return events.observe(self.observation, F.bit_or(NEEDED).alias(_HELD)).drop(NEEDED)
 
-    def count(self, events: DataFrame) -> DataFrame:
-        """Let Spark count the events of a stream that have what is needed."""
+    def count(self, events: DataFrame, read: Collection[str]) -> DataFrame:
+        """Let Spark count the events of a stream that have what is needed.
+
+        Columns that are not `read` later go first: no optimizer takes them out below an
+        observation.
+        """
+        own = {path[0] for path in map(path_of, self.asked) if path is not None}
+        if self.program.type_path is not None:
+            own.add(self.program.type_path[0])
+        chosen = [name for name in events.columns if name in read or name in own]
+        events = events.select(*(F.col(column((name,))) for name in chosen))
         counts = [F.count_if(holds(leaf, self.program)).alias(words(leaf)) for leaf in self.asked]
         return events.observe(self.name, F.count(F.lit(1)).alias("events"), *counts)
 
@@ -159,6 +167,11 @@ class Watch:
                 seen.want(leaf)
         columns, of_type = self.program.columns.names, self.program.options.type
         return sentences(silences(seen, self.required, columns, of_type))
+
+
+def path_of(leaf: Leaf) -> AttributePath | None:
+    """Return the attribute that is asked for; None: the type is."""
+    return None if isinstance(leaf, HasType) else leaf.path
 
 
 def words(leaf: Leaf) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ensue.spark.kernels import Shipped
 from ensue.spark.order import Key
 from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.program import Program
+from ensue.spark.rules.rows import rule_rows
 from ensue.spark.skew import Skew
 
 SLICE = "__ensue_slice"
@@ -41,8 +42,12 @@ class Task:
     """Where the first slice begins and how long each is, as the engine counts time."""
     keys: tuple[AttributePath, ...] = ()
     """What tells events of one task from those of another."""
+    until: int | None = None
+    """The time that has come after the last event of all, where something waits for it."""
     kernels: Shipped | None = None
     """Compiled kernels that came with the job."""
+    versions: Mapping[str, str] | None = None
+    """The version of each rule, where they are rules and not queries."""
 
     def function(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what mapInArrow is to run."""
@@ -73,7 +78,10 @@ class Task:
             for found in self.rows(pipeline.push(table), begin):
                 yield from found.to_batches()
         skew.report()
-        for found in () if pipeline is None else self.rows(pipeline.finish(), begin):
+        if pipeline is None:
+            return
+        later: Found = iter(()) if self.until is None else pipeline.advance(self.until)
+        for found in self.rows(chain(later, pipeline.finish()), begin):
             yield from found.to_batches()
 
     def open(self) -> SortedPipeline:
@@ -86,7 +94,10 @@ class Task:
         """Give what was found as rows; with `begin`, of matches that end then or later."""
         for program, chunk in found:
             for table in rows.tables(chunk, self._row_schemas[program.name], begin):
-                yield self.fitted(program.name, table)
+                if self.versions is None:
+                    yield self.fitted(program.name, table)
+                else:
+                    yield rule_rows(program, self.versions[program.name], table, self.schema)
 
     @cached_property
     def _row_schemas(self) -> dict[str, pa.Schema]:

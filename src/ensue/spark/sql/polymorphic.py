@@ -39,7 +39,7 @@ from ensue.spark.batch import SharedScan, task_of
 from ensue.spark.columns import joined
 from ensue.spark.distribution import timed_distribution
 from ensue.spark.partitioner import labels
-from ensue.spark.program import Program, arrow_type_at
+from ensue.spark.program import Program, arrow_type_at, refuse_deadlines
 from ensue.spark.pushdown import NOTHING_PUSHED, pushed
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
@@ -171,6 +171,7 @@ def recognize(
         {name: _number(value) for name, value in (params or {}).items()},
         chosen(Limits, options),
     )
+    refuse_deadlines(programs)
     each = _one_scan(programs)
     push = pushed(each.programs) if pushdown else NOTHING_PUSHED
     rows = [schema_of(program) for program in programs]

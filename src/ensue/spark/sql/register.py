@@ -24,6 +24,7 @@ from ensue.options import (
 from ensue.predicates.spark_literals import column
 from ensue.spark.batch import SharedScan, task_of
 from ensue.spark.distribution import timed_distribution
+from ensue.spark.program import refuse_deadlines
 from ensue.spark.pushdown import NOTHING_PUSHED
 from ensue.spark.recognize import bound_programs
 from ensue.spark.rows import schema_of
@@ -106,6 +107,7 @@ def _fixed(
     refuse_text_options(read)
     limits = chosen(Limits, options)
     programs = bound_programs(arrow_schema(columns), query, read, output, None, params, limits)
+    refuse_deadlines(programs)
     each = SharedScan(timed_distribution(programs[0]), tuple(programs))
     rows = schema_of(programs[0])
     cut = "WITH SINGLE PARTITION"

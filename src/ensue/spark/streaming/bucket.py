@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,8 +18,10 @@ from ensue.options import ReadOptions
 from ensue.spark.order import sorted_rows
 from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.streaming.idle import IdleClock
+from ensue.spark.streaming.late import edge_of, late_rows, moment_after, split_late
 from ensue.spark.streaming.log import (
     KIND,
+    REMEMBERED_VERSIONS,
     SNAPSHOT,
     TEXTS,
     Chunk,
@@ -95,6 +97,17 @@ class Bucket:
         state.log.is_partial = True
         return state
 
+    def versions(self, block: bytes) -> Sequence[str]:
+        """Return the versions that a stored head can be reached from, its own first.
+
+        The first release had none.
+        """
+        sections = read_sections(block)
+        if sections["kind"] != KIND:
+            return ()
+        head = decode_head(sections)
+        return head.version, *head.before
+
     def _check(self, sections: Mapping[str, Any], kind: str) -> None:
         if sections["kind"] != kind:
             raise SnapshotError("the checkpoint holds something else than the state of a stream")
@@ -126,29 +139,32 @@ class Bucket:
             sections = read_sections(fetch(SNAPSHOT))
             self._check(sections, _KIND)
             state = self._loaded(sections)
-        state.log.first, state.log.snapshot, state.is_new = head.first, head.snapshot, False
-        if state.idle is not None and head.idle is not None:
-            state.idle.load(head.idle)
-        for number in range(head.first, head.following):
-            message = fetch(number)
-            batch, times = state.pipeline.read(table_of(message))
-            state.log.append(Chunk(len(message), int(times.max())))
-            state.waiting.add(batch, times)
-        # What this completes was given when the chunks were new, so it is not listed.
-        state.release(head.watermark)
+        state.log.first, state.is_new = head.first, False
+        state.replay(head, fetch)
         return state
 
     def edge(self, watermark: int) -> int:
         """Return a watermark in milliseconds as the engine counts time; 0: there is none yet."""
-        if watermark <= 0:
-            return BEFORE_ALL_TIMES
-        length, parts = self.millisecond
-        return watermark * length // parts
+        return edge_of(watermark, self.millisecond)
 
     def moment(self, time: int) -> int:
         """Return the first watermark, in milliseconds, that lies beyond a time."""
-        length, parts = self.millisecond
-        return time * parts // length + 1
+        return moment_after(time, self.millisecond)
+
+
+class AnyHead(Protocol):
+    """What is stored of a bucket beside its chunks."""
+
+    @property
+    def version(self) -> str:
+        """Drawn anew by every attempt."""
+
+    @property
+    def watermark(self) -> int:
+        """How far the operators have come, in milliseconds."""
+
+    def encode(self) -> bytes:
+        """Write it."""
 
 
 class Step(NamedTuple):
@@ -157,12 +173,14 @@ class Step(NamedTuple):
     rows: list[bytes]
     """Arrow messages."""
     counts: Counts
-    head: Head
+    head: AnyHead
     written: Mapping[int, bytes]
     """New chunks by number, and a new snapshot."""
     removed: Sequence[int]
     alarms: Sequence[int]
     """When, in milliseconds of the watermark, there is something to do."""
+    texts: Sequence[str] = ()
+    """What else the progress shows, beside the counts."""
 
 
 @dataclass
@@ -176,22 +194,33 @@ class State:
     waiting: WaitingEvents = field(default_factory=WaitingEvents)
     is_new: bool = True
     """Whether nothing is stored yet."""
+    versions: tuple[str, ...] = ()
+    """The last versions of this state, the current one first."""
+    timers: frozenset[int] | None = None
+    """When a timer is set, in milliseconds; None: that is not known here."""
 
-    def split_late(
-        self, tables: Iterable[pa.Table], watermark: int
-    ) -> tuple[list[pa.Table], list[pa.Table]]:
-        """Split events into those on time and those that came too late."""
-        edge = self.bucket.edge(watermark)
-        kept, late = [], []
-        for table in tables:
-            _, times = self.pipeline.read(table)
-            on_time = times >= edge
-            if on_time.all():
-                kept.append(table)
-            else:
-                kept.append(table.filter(pa.array(on_time)))
-                late.append(table.filter(pa.array(~on_time)))
-        return [each for each in kept if each.num_rows], late
+    def catch_up(self, block: bytes, fetch: Fetch) -> bool:
+        """Become the state at a stored head, unless chunks that came since are gone already."""
+        head = decode_head(read_sections(block))
+        if self.versions[:1] != (head.version,):
+            if self.log.following < head.first:
+                return False
+            self.replay(head, fetch)
+        return True
+
+    def replay(self, head: Head, fetch: Fetch) -> None:
+        """Read the chunks up to the head that this state has not read, then release."""
+        if self.idle is not None and head.idle is not None:
+            self.idle.load(head.idle)
+        for number in range(self.log.following, head.following):
+            message = fetch(number)
+            batch, times = self.pipeline.read(table_of(message))
+            self.log.append(Chunk(len(message), int(times.max())))
+            self.waiting.add(batch, times)
+        self.log.truncate(head.first, head.snapshot)
+        # What this completes was given when the chunks were new, so it is not listed.
+        self.release(head.watermark)
+        self.versions, self.timers = (head.version, *head.before), None
 
     def step(self, tables: Iterable[pa.Table], watermark: int, tick: int | None = None) -> Step:
         """Take in the events of a micro-batch; return the rows and what is to be stored.
@@ -200,7 +229,8 @@ class State:
         """
         if self.idle is not None:
             watermark = self.idle.advance(watermark, tick)
-        kept, late = self.split_late(tables, watermark)
+        edge = self.bucket.edge(watermark)
+        kept, late = split_late(tables, edge, lambda table: self.pipeline.read(table)[1])
         written: dict[int, bytes] = {}
         if self.is_new:
             texts = tuple(str(each.query) for each in self.bucket.task.programs)
@@ -213,26 +243,30 @@ class State:
             written[self.log.append(Chunk(len(message), int(times.max())))] = message
             self.waiting.add(batch, times)
         nulls, matches = self.pipeline.nulls, Counter[str]()
-        found = [message_of(table) for table in self.late_rows(late)]
+        shown = late_rows(late, self.bucket.late, self.bucket.task.schema)
+        found = [message_of(table) for table in shown]
         for table in self.bucket.task.rows(self.release(watermark)):
             if table.num_rows:
                 found.append(message_of(table))
                 matches[self.bucket.task.query_of(table)] += table.num_rows
-        removed = self.log.drop(self.bucket.edge(watermark))
+        removed = self.log.drop(edge)
         if self.log.wants_snapshot:
             snapshot = self.block()
             removed += self.log.replace_by_snapshot(len(snapshot))
             written[SNAPSHOT] = snapshot
         # A chunk may come and go at once.
         gone = {number for number in removed if written.pop(number, None) is not None}
+        before = self.versions[: REMEMBERED_VERSIONS - 1]
+        self.versions = (uuid4().hex, *before)
         head = Head(
             self.bucket.identity,
-            uuid4().hex,
+            self.versions[0],
             watermark,
             self.log.first,
             self.log.following,
             self.log.snapshot,
             None if self.idle is None else self.idle.save(),
+            before,
         )
         counts = Counts(
             events=sum(table.num_rows for table in kept),
@@ -249,21 +283,6 @@ class State:
             [number for number in removed if number not in gone],
             self.alarms(watermark),
         )
-
-    def late_rows(self, late: list[pa.Table]) -> Iterator[pa.Table]:
-        """Give events that came too late as rows, where they are wanted."""
-        name, schema = self.bucket.late, self.bucket.task.schema
-        for table in () if name is None else late:
-            fields = list(schema.field(name).type)
-            arrays = [table.column(each.name).combine_chunks().cast(each.type) for each in fields]
-            events = pa.StructArray.from_arrays(arrays, fields=fields)
-            yield pa.Table.from_arrays(
-                [
-                    events if each.name == name else pa.nulls(table.num_rows, each.type)
-                    for each in schema
-                ],
-                schema=schema,
-            )
 
     def release(self, watermark: int) -> Found:
         """Let the operators read what the watermark has passed; give what that completes."""
@@ -288,7 +307,7 @@ class State:
         """Return when, in milliseconds of the watermark, there is something to do."""
         earliest = self.waiting.earliest
         times = [] if earliest is None else [earliest]
-        times += self.pipeline.interval_ends()
+        times += self.pipeline.due_times()
         return [max(self.bucket.moment(time), watermark + 1) for time in times]
 
     def block(self) -> bytes:

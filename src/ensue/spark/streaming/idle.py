@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from ensue.analysis.durations import duration
 from ensue.messages import Message, Option
-from ensue.options import duration
 
 TICK = "ensue_tick"
 """The column with the time of day, in milliseconds, of rows that are ticks and not events."""
@@ -99,14 +97,6 @@ def with_ticks(events: DataFrame, timeout: int, bucket: str, buckets: Sequence[i
     beside = ticks(events.sparkSession, timeout).select(TICK, every)
     marked = events.withColumn(TICK, F.lit(None).cast("long"))
     return marked.unionByName(beside, allowMissingColumns=True)
-
-
-def split_ticks(table: pa.Table) -> tuple[pa.Table, int | None]:
-    """Tell events from ticks, and return the last of these."""
-    if TICK not in table.column_names:
-        return table, None
-    column = table.column(TICK)
-    return table.filter(pc.is_null(column)).drop_columns([TICK]), pc.max(column).as_py()
 
 
 def ticks(spark: SparkSession, timeout: int) -> DataFrame:

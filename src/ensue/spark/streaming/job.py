@@ -10,12 +10,12 @@ number of groups, so keys are hashed into a fixed number of buckets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
+from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types as kinds
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,20 +28,18 @@ from ensue.spark.batch import SharedScan, clock_of, column_of, hashed, task_of, 
 from ensue.spark.partitioner import label, labels
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import Pushed
-from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket
-from ensue.spark.streaming.idle import TICK, split_ticks, with_ticks
+from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket, Fetch
+from ensue.spark.streaming.idle import with_ticks
 from ensue.spark.streaming.log import read_sections
-from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.streaming.metrics import observed
-from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, ROWS, Processor
+from ensue.spark.streaming.packing import BUCKET, packed_schema, packer, unpacker
+from ensue.spark.streaming.processor import CHUNKS, FOUND, HEAD, Processor
 from ensue.spark.types import spark_schema
 from ensue.stream.lateness import lateness_in_units
 
-BUCKET = "ensue_bucket"
 AT = "__ensue_at"
 """The time of an event as Spark's watermarks want it."""
 
-_PACKED = f"{BUCKET} int, {ROWS} binary, {TICK} long"
 
 Lateness = int | str | timedelta | None
 
@@ -60,6 +58,35 @@ def run(
     push: Pushed,
 ) -> DataFrame:
     """Find the matches of the queries of a pass in a stream; its metrics are called `name`."""
+    wanted, _ = bucketed(
+        frame,
+        each,
+        lateness=lateness,
+        idle_timeout=idle_timeout,
+        buckets=buckets,
+        push=push,
+        all_columns=late is not None,
+    )
+    bucket = bucket_of(each, push, schema, names, late, buckets)
+    processor = Processor(replace(bucket, idle_timeout=idle_timeout))
+    queries = [program.name for program in each.programs] if names else None
+    return processed(wanted, processor, schema, name, observed(queries))
+
+
+def bucketed(
+    frame: DataFrame,
+    each: SharedScan,
+    *,
+    lateness: Lateness,
+    idle_timeout: int | None,
+    buckets: int,
+    push: Pushed,
+    all_columns: bool,
+) -> tuple[DataFrame, Sequence[int]]:
+    """Give the events of a stream the numbers of their buckets; return these too.
+
+    With a timeout, ticks of a clock are rows beside the events.
+    """
     columns, distribution = each.programs[0].columns, each.distribution
     numbers: Sequence[int] = (0,)
     if distribution.kind == "keys":
@@ -70,21 +97,26 @@ def run(
         number = F.lit(0)
     timed = _with_watermark(frame, each, lateness)
     clock = F.col(AT) if AT in timed.columns else column_of(distribution.time)
-    wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=late is not None)
+    wanted = wanted_events(timed, each, push, {BUCKET: number}, clock, all_columns=all_columns)
     if idle_timeout is not None:
         _check_unit(each.programs[0])
         wanted = with_ticks(wanted, idle_timeout, BUCKET, numbers)
-    bucket = bucket_of(each, push, schema, names, late, buckets)
-    processor = Processor(replace(bucket, idle_timeout=idle_timeout))
+    return wanted, numbers
+
+
+def processed(
+    wanted: DataFrame, processor: Processor, schema: pa.Schema, name: str, metrics: list[Column]
+) -> DataFrame:
+    """Let processors have the events of their buckets; return the rows that they find."""
+    texts = [f"{each} string" for each in processor.texts]
     found = (
-        wanted.mapInArrow(_packer(), _PACKED)
+        wanted.mapInArrow(packer(processor.control), packed_schema(processor.control))
         .groupBy(BUCKET)
-        .transformWithStateInPandas(processor, FOUND, "Append", "EventTime")
+        .transformWithStateInPandas(processor, ", ".join([FOUND, *texts]), "Append", "EventTime")
     )
     # The counts come with the progress of the streaming query.
-    queries = [program.name for program in each.programs] if names else None
-    watched = found.observe(name, *observed(queries))
-    return watched.mapInArrow(_unpacker(), spark_schema(schema))
+    watched = found.observe(name, *metrics)
+    return watched.mapInArrow(unpacker(), spark_schema(schema))
 
 
 def bucket_of(
@@ -157,10 +189,11 @@ def _instant(each: SharedScan) -> Column:
 # what is left when a stream is over
 
 
-def rest(frame: DataFrame, buckets: Sequence[Bucket], checkpoint: str) -> DataFrame:
+def rest(
+    frame: DataFrame, buckets: Sequence[Restorable], schema: pa.Schema, checkpoint: str
+) -> DataFrame:
     """Find what the events complete that still wait in the checkpoint of a stream."""
     by_identity = {each.identity: each for each in buckets}
-    schema = buckets[0].task.schema
 
     def finished(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in (row for batch in batches for row in batch.to_pylist()):
@@ -175,6 +208,24 @@ def rest(frame: DataFrame, buckets: Sequence[Bucket], checkpoint: str) -> DataFr
     return reduce(DataFrame.unionByName, found).mapInArrow(finished, spark_schema(schema))
 
 
+class Rest(Protocol):
+    """The state of a bucket of a stream that is over."""
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Give the rows that are certain when no more events come."""
+
+
+class Restorable(Protocol):
+    """What happens to a bucket, as far as a stream that is over needs it."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of all that decides what the state means."""
+
+    def restore(self, block: bytes, fetch: Fetch) -> Rest:
+        """Rebuild the state from its head."""
+
+
 def _stored(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     """Read the heads of an operator's buckets from a checkpoint, each with its chunks."""
     reader = spark.read.format("statestore").option("operatorId", operator)
@@ -183,46 +234,3 @@ def _stored(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     number, events = F.col("user_map_key.number"), F.col("user_map_value.events")
     lists = chunks.groupBy("key").agg(F.collect_list(F.struct(number, events)).alias("chunks"))
     return heads.join(lists, "key", "left").select(F.col("value.block").alias("block"), "chunks")
-
-
-# packing
-
-
-def _packer() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Put the events of each bucket into one message a batch."""
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            numbers = batch.column(BUCKET).to_numpy(zero_copy_only=False)
-            order = np.argsort(numbers, kind="stable")
-            table = pa.Table.from_batches([batch]).drop_columns([BUCKET]).take(pa.array(order))
-            found, starts = np.unique(numbers[order], return_index=True)
-            ends = [*starts[1:].tolist(), len(numbers)]
-            parts = [
-                split_ticks(table.slice(start, end - start))
-                for start, end in zip(starts.tolist(), ends, strict=True)
-            ]
-            messages = [message_of(events) if events.num_rows else None for events, _ in parts]
-            ticks = [tick for _, tick in parts]
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array(found, pa.int32()),
-                    pa.array(messages, pa.binary()),
-                    pa.array(ticks, pa.int64()),
-                ],
-                [BUCKET, ROWS, TICK],
-            )
-
-    return packed
-
-
-def _unpacker() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the rows that the processors have found."""
-        for batch in batches:
-            for message in batch.column(ROWS).to_pylist():
-                if message is not None:
-                    yield from table_of(message).to_batches()
-
-    return unpacked

@@ -6,7 +6,9 @@
 
 A micro-batch appends one chunk and rewrites the head, so what is written follows the new events
 and not the window. The operators themselves are rebuilt by replaying the chunks, and are kept
-alive in the worker between micro-batches under the head's version (see live.py).
+alive in the worker between micro-batches under the head's version (see live.py). Spark may hand a
+bucket to another worker with every micro-batch; the head names the last versions before its own, so
+that a worker whose operators are a few micro-batches old replays only what they lack.
 
 Invariant: the operators at the head's version are those that result from the snapshot, if there is
 one, all chunks from the first on, and a release up to the head's watermark.
@@ -20,9 +22,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ensue.errors import SnapshotError
+from ensue.logic.build import to_formula
 from ensue.plan.distribution import asks_start
 from ensue.spark.program import Program
 from ensue.state.container import pack, unpack
+
+REMEMBERED_VERSIONS = 8
+"""A worker whose operators are older than so many micro-batches rebuilds them."""
 
 KIND = "log of a bucket"
 """What a head says that it is."""
@@ -50,6 +56,8 @@ class Head:
     """The size of the snapshot; 0: there is none."""
     idle: tuple[int | None, ...] | None = None
     """What the clock of an idle stream knows, where there is one."""
+    before: tuple[str, ...] = ()
+    """The versions before this one, the last one first."""
 
     def encode(self) -> bytes:
         """Write the head as stable tags and values."""
@@ -63,6 +71,7 @@ class Head:
                 "first": self.first,
                 "next": self.following,
                 "snapshot": self.snapshot,
+                "before": self.before,
                 **idle,
             }
         )
@@ -78,6 +87,7 @@ def decode_head(sections: Mapping[str, Any]) -> Head:
         sections["next"],
         sections["snapshot"],
         sections.get("idle"),
+        tuple(sections.get("before", ())),
     )
 
 
@@ -126,22 +136,30 @@ class Log:
 
     def drop(self, edge: int) -> list[int]:
         """Forget chunks that lie before all that may still matter; return their numbers."""
+        return [] if self.horizon is None else self.drop_before(edge - self.horizon)
+
+    def drop_before(self, time: int) -> list[int]:
+        """Forget the first chunks as far as all their events lie before a time."""
         dropped: list[int] = []
-        if self.horizon is None:
-            return dropped
-        while self.chunks and self.chunks[0].latest < edge - self.horizon:
+        while self.chunks and self.chunks[0].latest < time:
             self.chunks.popleft()
             dropped.append(self.first)
             self.first += 1
         return dropped
+
+    def truncate(self, first: int, snapshot: int) -> None:
+        """Forget chunks before the first one that is stored, beside a snapshot of this size."""
+        while self.chunks and self.first < first:
+            self.chunks.popleft()
+            self.first += 1
+        self.first, self.snapshot = first, snapshot
 
     @property
     def wants_snapshot(self) -> bool:
         """Whether a snapshot pays: written after as many bytes of chunks as the last one had."""
         if self.is_partial or self.horizon is not None:
             return self.is_partial
-        replayed = sum(chunk.size for chunk in self.chunks)
-        return replayed > max(self.snapshot, _LEAST_SNAPSHOT)
+        return pays(sum(chunk.size for chunk in self.chunks), self.snapshot)
 
     def replace_by_snapshot(self, size: int) -> list[int]:
         """Start again from a snapshot; return the numbers of the chunks it stands for."""
@@ -149,6 +167,11 @@ class Log:
         self.first, self.snapshot, self.is_partial = self.following, size, False
         self.chunks.clear()
         return dropped
+
+
+def pays(replayed: int, snapshot: int) -> bool:
+    """Tell whether a new snapshot pays: bytes to be replayed against those of the last one."""
+    return replayed > max(snapshot, _LEAST_SNAPSHOT)
 
 
 def horizon(programs: tuple[Program, ...]) -> int | None:
@@ -159,12 +182,20 @@ def horizon(programs: tuple[Program, ...]) -> int | None:
     """
     longest = 0
     for program in programs:
-        bound = program.bound
-        if bound.window is None or bound.window.kind == "events":
-            return None
-        if bound.consume != "NONE" or asks_start(program.plan.formula):
-            return None
-        every = bound.every
-        interval = 0 if every is None else max(every.length // every.unit, 1)
-        longest = max(longest, bound.window.size + interval)
+        # A derived event may have begun a window before one that it is part of.
+        reach = 0
+        for bound in (level.bound for level in program.levels):
+            if bound.window is None or bound.window.kind == "events":
+                return None
+            if bound.consume != "NONE" or asks_start(to_formula(bound)):
+                return None
+            absence = bound.not_followed
+            if absence is not None and absence.window.kind == "events":
+                return None
+            # What waits for its deadline began a window before.
+            reach += 0 if absence is None else absence.window.size
+            every = bound.every
+            interval = 0 if every is None else max(every.length // every.unit, 1)
+            reach += bound.window.size + interval
+        longest = max(longest, reach)
     return longest
