@@ -18,6 +18,7 @@ from ensue.cli.commands.generate import generate
 from ensue.cli.commands.run import run
 from ensue.cli.commands.test import run_tests
 from ensue.cli.commands.warm import warm
+from ensue.cli.commands.why import why
 from ensue.cli.terminal import remark, say, sentence_of, silence_output
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command()(check)
 app.command()(run)
 app.command()(explain)
+app.command()(why)
 app.command("test")(run_tests)
 app.add_typer(generate, name="generate")
 app.command()(demo)
@@ -70,7 +72,8 @@ def _show_warning(
     """Show our own warnings as a sentence, without the place in Python code that they come from."""
     if category.__module__ == "ensue.errors":
         text = message if isinstance(message, str) else sentence_of(message)
-        remark(f"warning: {text}")
+        # Those about a query begin with their code, and have the word already.
+        remark(text if text.startswith("warning[") else f"warning: {text}")
     else:
         otherwise(message, category, *place, **more)
 

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ensue.errors import CeqlError, Source
-from ensue.language.tokens import RESERVED, Token, tokenize
+from ensue.language.highlight import Highlight, highlights
 
-_STYLES = {
-    "STRING": "green",
-    "INTEGER": "cyan",
-    "DECIMAL": "cyan",
-    "PARAMETER": "magenta",
+_STYLES: dict[Highlight, str] = {
+    "keyword": "bold blue",
+    "string": "green",
+    "number": "cyan",
+    "parameter": "magenta",
+    "comment": "dim italic",
+    "plain": "",
 }
 
 
 def highlighted(query: str) -> Text:
     """Return a query with its keywords, values and comments in colour."""
-    text = Text(query)
-    try:
-        tokens = tokenize(Source(query))
-    except CeqlError:
-        return text
-    # Between tokens there is only white space and comments.
-    text.stylize("dim italic")
-    for token in tokens:
-        text.stylize(f"not dim not italic {_style(token)}", *token.span)
-    return text
-
-
-def _style(token: Token) -> str:
-    return "bold blue" if token.kind in RESERVED else _STYLES.get(token.kind, "")
+    return Text.assemble(*((part, _STYLES[kind]) for part, kind in highlights(query)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -12,7 +13,15 @@ import typer
 from ensue.cli.flags import as_flag, flag
 from ensue.cli.terminal import UsageError
 from ensue.messages import message_of, spelled
-from ensue.options import Group, Limits, ReadOptions, ResultOptions, argument_name, chosen
+from ensue.options import (
+    Group,
+    Limits,
+    ReadOptions,
+    ResultOptions,
+    ThreadOptions,
+    argument_name,
+    chosen,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
@@ -26,18 +35,57 @@ QUERY, EVENTS, MATCHES, LIMITS, CHECKPOINTS, ENGINE = (
 )
 """Under these headings the help of a run shows its options."""
 
-GROUPS: dict[Group, str] = {ReadOptions: EVENTS, ResultOptions: MATCHES, Limits: LIMITS}
+GROUPS: dict[Group, str] = {
+    ReadOptions: EVENTS,
+    ResultOptions: MATCHES,
+    Limits: LIMITS,
+    ThreadOptions: ENGINE,
+}
 """The options of a run that Python has too, and their headings."""
 
 
-def takes_options(command: _Function) -> _Function:
-    """Give a command of `**options` an option for every field of the groups.
+EventArguments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="EVENTS",
+        help="CSV, JSON lines, Parquet or Arrow files, folders or patterns, one after the "
+        "other; - for standard input; or STREAM=FILE for each stream that FROM names.",
+        show_default=False,
+    ),
+]
+"""The events that a command reads."""
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="A value for $NAME: JSON, or else a string. May be repeated.",
+        show_default=False,
+        rich_help_panel=QUERY,
+    ),
+]
+"""Values of the parameters of a query."""
+
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Types of attributes as JSON: {attribute: type} or {event: {attribute: type}}.",
+        show_default=False,
+        rich_help_panel=QUERY,
+    ),
+]
+"""A file with types of attributes."""
+
+
+def takes_options(command: _Function, groups: Mapping[Group, str] = GROUPS) -> _Function:
+    """Give a command of `**options` an option for every field of some groups.
 
     Typer reads a command's signature and type hints, so both are completed here.
     """
     own = inspect.signature(command, eval_str=True)
     parameters = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    for group, heading in GROUPS.items():
+    for group, heading in groups.items():
         hints = get_type_hints(group)
         for each in fields(group):
             name = argument_name(group, each)
@@ -78,6 +126,11 @@ def _annotation(name: str, each: Field[Any], kind: object, heading: str) -> obje
 def _flags(name: str) -> tuple[str, ...]:
     """Return all spellings of an option."""
     return (flag(name), "--type-from") if name == "type" else (flag(name),)
+
+
+def takes_read_options(command: _Function) -> _Function:
+    """Give a command of `**options` those that say how events are read, and the limits."""
+    return takes_options(command, {ReadOptions: EVENTS, Limits: LIMITS})
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ def _diagnose(file: str, schema: Schema | None) -> tuple[Source, tuple[Diagnosti
     from ensue.errors import CeqlError
     from ensue.language.parser import parse_source
     from ensue.logic.build import to_formula
+    from ensue.plan.listing_advice import all_warnings
     from ensue.rules.load import refuse_foreign_parameters, schema_of
 
     warnings: tuple[Diagnostic, ...] = ()
@@ -95,6 +96,7 @@ def _diagnose(file: str, schema: Schema | None) -> tuple[Source, tuple[Diagnosti
         bound = bind(parse_source(source), source, known, parameters=None)
         warnings = bound.warnings
         to_formula(bound)
+        warnings = all_warnings(bound)
         refuse_foreign_parameters(rule)
     except CeqlError as error:
         found = (*error.diagnostics, *warnings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,13 +15,14 @@ from ensue.cli.inputs import (
     refuse_unknown_parameters,
     schema_of_file,
 )
-from ensue.cli.terminal import exit_codes, say
+from ensue.cli.terminal import exit_codes, output, say
 
 
 class Picture(StrEnum):
     """How to show a query."""
 
     TEXT = "text"
+    SVG = "svg"
     DOT = "dot"
     MERMAID = "mermaid"
 
@@ -48,10 +50,10 @@ def explain(
         ),
     ] = None,
     format: Annotated[
-        Picture, typer.Option(help="Words, or the automaton for Graphviz or Mermaid.")
+        Picture, typer.Option(help="Words, or the automaton as SVG, for Graphviz or for Mermaid.")
     ] = Picture.TEXT,
 ) -> None:
-    """Explain a query: formula, predicates, automaton, cost. Parameters need no values.
+    """Explain a query: cost, plan, formula, automaton. Parameters need no values.
 
     Exit code: 0 when the query is right, 1 when it is wrong, 2 when a file is missing.
 
@@ -59,14 +61,13 @@ def explain(
       ensue explain "SELECT * FROM Stocks WHERE SELL ; BUY WITHIN 5 \\[ts]"
       echo 'SELECT * FROM S WHERE A ; B FILTER B\\[price > $low]' > rule.ceql
       ensue explain rule.ceql --param low=5
-      ensue explain rule.ceql --format mermaid > rule.mmd
+      ensue explain rule.ceql --format svg > rule.svg
     """
     with exit_codes():
         from ensue.analysis.bind import bind
         from ensue.analysis.schema import OPEN
         from ensue.language.parser import parse_source
-        from ensue.plan.explain import automaton_of
-        from ensue.plan.explain import explain as explained
+        from ensue.plan.explain import automaton_of, explained_parts
         from ensue.plan.physical import make_plan
 
         source = query_source(query)
@@ -75,9 +76,35 @@ def explain(
         known = schema_of_file(schema, partial=True) or OPEN
         bound = bind(parse_source(source), source, known, values)
         plan = make_plan(bound, assume_numbers=True)
-        if format is Picture.TEXT:
-            say(explained(plan))
-        elif format is Picture.DOT:
-            say(automaton_of(plan).to_dot())
-        else:
-            say(automaton_of(plan).to_mermaid())
+        match format:
+            case Picture.TEXT:
+                _show(explained_parts(plan))
+            case Picture.SVG:
+                say(str(automaton_of(plan).to_svg()))
+            case Picture.DOT:
+                say(automaton_of(plan).to_dot())
+            case Picture.MERMAID:
+                say(automaton_of(plan).to_mermaid())
+
+
+def _show(parts: Sequence[tuple[str, str]]) -> None:
+    """Write the parts of an explanation, in colour where there is any."""
+    from rich.text import Text
+
+    from ensue.cli.highlight import highlighted
+    from ensue.plan.explain import indented
+
+    console = output()
+    for number, (title, text) in enumerate(parts):
+        body = indented(text)
+        shown = highlighted(body) if title == "query" else Text(body)
+        if title in _SOFT:
+            shown.stylize("dim")
+        console.print(Text(title, "bold cyan"), soft_wrap=True)
+        console.print(shown, soft_wrap=True)
+        if number < len(parts) - 1:
+            console.print()
+
+
+_SOFT = ("formula", "predicates", "automaton")
+"""What a query becomes inside, for those who want to know."""

@@ -15,6 +15,9 @@ from ensue.cli.options import (
     EVENTS,
     MATCHES,
     QUERY,
+    EventArguments,
+    Parameters,
+    SchemaFile,
     checked,
     takes_options,
 )
@@ -40,33 +43,9 @@ def run(
             metavar="QUERY",
         ),
     ],
-    events: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="EVENTS",
-            help="CSV, JSON lines, Parquet or Arrow files, folders or patterns, one after the "
-            "other; - for standard input; or STREAM=FILE for each stream that FROM names.",
-            show_default=False,
-        ),
-    ],
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A value for $NAME: JSON, or else a string. May be repeated.",
-            show_default=False,
-            rich_help_panel=QUERY,
-        ),
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Types of attributes as JSON: {attribute: type} or {event: {attribute: type}}.",
-            show_default=False,
-            rich_help_panel=QUERY,
-        ),
-    ] = None,
+    events: EventArguments,
+    param: Parameters = None,
+    schema: SchemaFile = None,
     format: Annotated[
         Format | None,
         typer.Option(
@@ -130,6 +109,25 @@ def run(
             rich_help_panel=EVENTS,
         ),
     ] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How far time has come after the last event, for NOT FOLLOWED BY.",
+            show_default=False,
+            rich_help_panel=EVENTS,
+        ),
+    ] = None,
+    tick: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="With --follow, let time pass by the clock so often, such as 10s, so that NOT "
+            "FOLLOWED BY is decided without events.",
+            show_default=False,
+            rich_help_panel=EVENTS,
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -205,6 +203,8 @@ def run(
     left_out = 0
     with exit_codes():
         given = checked(options)
+        from ensue.cli.run.ticking import read_tick, read_time
+
         own = RunOptions(
             output_format(format, out, follow=follow),
             out,
@@ -215,6 +215,8 @@ def run(
             checkpoint,
             checkpoint_interval(checkpoint_every),
             rejected_file(on_error),
+            read_time(until),
+            read_tick(tick, follow=follow, lateness=given["lateness"]),
         )
         if query == STDIN and STDIN in events:
             raise UsageError("the query and the events cannot both come from standard input")

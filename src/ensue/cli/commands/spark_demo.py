@@ -29,8 +29,8 @@ PARTITION BY [name]
 WITHIN 20 SECONDS [stock_time]
 """,
     "climb": """\
--- Four or more large trades of one stock, each at a higher price; the longest such runs
-SELECT MAX step[price]
+-- Four or more large trades of one stock, each at a higher price; of those with one end, the latest
+SELECT LAST step[price]
 FROM Stock
 WHERE ((BUY OR SELL) AS step FILTER step[volume >= 10000]){4,} FILTER step[increasing(price)]
 PARTITION BY [name]

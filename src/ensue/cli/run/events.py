@@ -17,7 +17,7 @@ from ensue.engine.query import Query
 from ensue.engine.text_options import text_options
 from ensue.errors import EventError
 from ensue.io.columns import Locate, Position, ReadBatch, Reader, TextOptions
-from ensue.io.events import EventSource
+from ensue.io.events import EventSource, of_reader
 from ensue.io.files import COMPRESSED
 from ensue.io.follow import Wait
 from ensue.io.prefetch import prefetch
@@ -32,6 +32,9 @@ from ensue.plan.result_schema import result_schema
 from ensue.predicates.vectors import column_at
 from ensue.stream.batch import path_of
 from ensue.stream.conform import Conformer
+
+_MOST_ROWS = 1 << 20
+"""So many rows are pushed at once where several threads evaluate them."""
 
 
 class Step(NamedTuple):
@@ -71,7 +74,7 @@ class Events:
         *,
         collect: bool = False,
     ) -> None:
-        self._wait = wait
+        self._wait, self._collect = wait, collect
         self._pipe = any(STDIN in files for files in paths.values())
         self.files = {} if self._pipe else {name: _files(each) for name, each in paths.items()}
         options = _text_options(queries, read, collect=collect)
@@ -101,9 +104,9 @@ class Events:
 
     def _needs(self, query: Query, given: ReadOptions, positions_only: bool, shown: bool) -> Needs:
         options = with_settings(given, query.settings)
-        conformer = Conformer([word.text for word in query.tree.sources], options, query.schema)
+        conformer = Conformer(query.streams, options, query.schema)
         conformer.text = text_options([query], options)
-        nothing = {name: _source(each, None) for name, each in self._readers.items()}
+        nothing = {name: _source(each, []) for name, each in self._readers.items()}
         loaded = conformer.read(nothing.get("", nothing)).batch
         if not loaded.table.num_columns:
             return Needs(None, None)
@@ -121,28 +124,39 @@ class Events:
             names |= {options.type, options.type.partition(".")[0]}
         return Needs(names, bound.clock.column)
 
-    def steps(self, needs: Needs) -> Iterator[Step]:
-        """Read the events, of several streams those first that lie behind in time."""
+    def sources(self) -> dict[str, EventSource]:
+        """Return all events, by the names of streams; those of the only stream under ''."""
+        return {name: of_reader(reader) for name, reader in self._readers.items()}
+
+    def steps(self, needs: Needs, threads: int = 1) -> Iterator[Step]:
+        """Read the events, of several streams those first that lie behind in time.
+
+        With several threads, much of a file is read at once.
+        """
         read_batches = {
             name: self._read_batches(reader, needs) for name, reader in self._readers.items()
         }
         position = dict(self._start)
         read = 0
-        for name, each in _merged(read_batches, needs):
-            read += each.batch.num_rows
-            position = {**position, name: each.position}
-            source = _source(self._readers[name], each.batch) if each.batch.num_rows else None
+        alone = len(self._readers) == 1 and not (self._pipe or self._wait or self._collect)
+        most = _MOST_ROWS if threads > 1 and alone else 0
+        for name, some in _gathered(_merged(read_batches, needs), most):
+            last, rows = some[-1], sum(each.batch.num_rows for each in some)
+            read += rows
+            position = {**position, name: last.position}
+            batches = [each.batch for each in some]
+            source = _source(self._readers[name], batches) if rows else None
             yield Step(
                 {name: source} if name and source else source,
-                each.batch.num_rows,
+                rows,
                 position,
-                self._fraction(read, each.position),
-                each.rejected,
-                each.locate,
+                self._fraction(read, last.position),
+                last.rejected,
+                last.locate,
             )
         if not read and not self._start:
             # Of no events at all, the query still wants to see the columns.
-            nothing = {name: _source(each, None) for name, each in self._readers.items()}
+            nothing = {name: _source(each, []) for name, each in self._readers.items()}
             yield Step(nothing.get("", nothing), 0, position, None)
 
     def _read_batches(self, reader: Reader, needs: Needs) -> Iterator[ReadBatch]:
@@ -199,10 +213,30 @@ def _standard_input() -> IO[bytes]:
     return cast(IO[bytes], getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
 
 
-def _source(reader: Reader, batch: pa.RecordBatch | None) -> EventSource:
-    if batch is None:
-        return EventSource(reader.schema, iter(()), reader.closed)
-    return EventSource(batch.schema, iter([batch]), reader.closed)
+def _source(reader: Reader, batches: Sequence[pa.RecordBatch]) -> EventSource:
+    schema = batches[0].schema if batches else reader.schema
+    return EventSource(schema, iter(batches), reader.closed)
+
+
+def _gathered(
+    read: Iterator[tuple[str, ReadBatch]], most: int
+) -> Iterator[tuple[str, list[ReadBatch]]]:
+    """Put batches of a stream together, twice as many rows each time, up to `most`."""
+    some: list[ReadBatch] = []
+    rows = wanted = 0
+    name = ""
+    for name, each in read:
+        if some and each.batch.schema != some[0].batch.schema:
+            yield name, some
+            some, rows = [], 0
+        some.append(each)
+        rows += each.batch.num_rows
+        if rows >= wanted:
+            wanted = min(2 * rows, most)
+            yield name, some
+            some, rows = [], 0
+    if some:
+        yield name, some
 
 
 def _merged(
@@ -240,7 +274,7 @@ def by_stream(paths: Mapping[str, Sequence[str]], query: Query) -> Mapping[str, 
     """Check that every stream of FROM has files, and no other; a single one needs no name."""
     if "" in paths:
         return paths
-    sources = [word.text for word in query.tree.sources]
+    sources = query.streams
     for name in sources:
         if name not in paths:
             raise EventError(f"the stream '{name}' has no events; FROM has {', '.join(sources)}")

@@ -34,7 +34,7 @@ class Loaded(NamedTuple):
     @property
     def streams(self) -> list[str]:
         """The streams that FROM names."""
-        return [word.text for word in self.queries[0].tree.sources]
+        return self.queries[0].streams
 
     @property
     def names(self) -> set[str]:
@@ -64,10 +64,11 @@ def load(
     """
     if rules:
         return _load_rules(rules, params, schema, format, keep_going=keep_going)
-    return Loaded(_load_query(query, params, schema))
+    return Loaded(load_query(query, params, schema))
 
 
-def _load_query(argument: str, given: Sequence[str], schema: Path | None) -> Query:
+def load_query(argument: str, given: Sequence[str], schema: Path | None) -> Query:
+    """Compile a query that is no rule, and show its warnings."""
     source = query_source(argument)
     params: dict[str, Any] = read_parameters(given)
     with warnings.catch_warnings():

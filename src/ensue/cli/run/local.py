@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from time import perf_counter, sleep
 from typing import Any
 
 import typer
@@ -29,12 +29,14 @@ from ensue.cli.run.rules import (
 )
 from ensue.cli.run.sinks import open_matches, open_rejected
 from ensue.cli.run.stopping import Stopper, StopRequestError, stopper
+from ensue.cli.run.ticking import Ticker
 from ensue.cli.run.writing import Sink, TextSink
 from ensue.cli.terminal import count, remark
 from ensue.engine.query import Query
 from ensue.engine.session import Session
-from ensue.options import OnError, ReadOptions, ResultOptions, chosen
+from ensue.options import OnError, ReadOptions, ResultOptions, ThreadOptions, chosen
 from ensue.results.matches import Matches
+from ensue.stream.times import Time
 
 _POLL_SECONDS = 0.2
 """How long a file that is followed is left alone before it is looked at again."""
@@ -90,11 +92,15 @@ def _start(
 ) -> None:
     """Open everything, at its beginning or at the checkpoint, and run."""
     savers: list[Saver] = []
+    tickers: list[Ticker] = []
 
     def wait() -> bool:
+        for ticker in tickers:
+            with stops.step():
+                ticker.idle()
         for saver in savers:
             saver.idle()
-        clock.sleep(_POLL_SECONDS)
+        sleep(_POLL_SECONDS)
         return True
 
     start = None if before is None else before.position
@@ -130,8 +136,13 @@ def _start(
             )
             saver.started(rows)
             savers.append(saver)
-        steps = events.steps(needs)
-        summed, stopped = _run(session, steps, sink, rejected, stops, savers, rows)
+        if options.tick is not None:
+            tickers.append(Ticker(session, sink, options.tick))
+        # Where checkpoints are written, their interval says how much is read between two of them.
+        threads = 1 if savers else chosen(ThreadOptions, given).number
+        steps = events.steps(needs, threads)
+        run = _run(session, steps, sink, rejected, stops, savers, rows, options.until)
+        summed, stopped = run
     if rejected is not None:
         rejected.show()
     if stopped is not None:
@@ -159,16 +170,17 @@ def _run(
     stops: Stopper,
     savers: Sequence[Saver],
     rows: int,
+    until: Time | None,
 ) -> tuple[str, StopRequestError | None]:
     """Read, push and write to the end of input or until a signal; return the summary."""
-    started = clock.perf_counter()
+    started = perf_counter()
     last: Matches | RuleMatches | None = None
     stopped: StopRequestError | None = None
     try:
         with progress() as report:
             _push_all(session, steps, sink, rejected, stops, savers, report, rows)
         with stops.step():
-            last = session.finish()
+            last = session.finish(at=until)
             sink.write(last)
     except StopRequestError as request:
         stopped = request
@@ -178,7 +190,7 @@ def _run(
         for saver in savers:
             saver.save(finished=last is not None)
     gives_rows = isinstance(last, Matches) and last.schema.totals is not None
-    return summary(session.stats, clock.perf_counter() - started, rows=gives_rows), stopped
+    return summary(session.stats, perf_counter() - started, rows=gives_rows), stopped
 
 
 def _push_all(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -66,6 +67,10 @@ class RunOptions:
     checkpoint_every: Interval
     rejected: Path | None = None
     """The file of events that cannot be read; None: they stop the run."""
+    until: int | datetime | None = None
+    """The time that has come after the last event."""
+    tick: float | None = None
+    """How many seconds pass between two looks at the clock, where no events come."""
 
     @property
     def outputs(self) -> dict[str, Path | None]:

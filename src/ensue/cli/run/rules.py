@@ -17,6 +17,7 @@ from ensue.io.rejected import Rejected
 from ensue.options import OnError
 from ensue.results.joining import fitted, joined_fields
 from ensue.results.tables import Layout
+from ensue.stream.times import Time
 
 if TYPE_CHECKING:
     from ensue.engine.sessions import Sessions
@@ -89,9 +90,13 @@ class RuleSession:
         """Read events, and return what they complete."""
         return RuleMatches(self.rules, self.session.push(events, first_row=first_row))
 
-    def finish(self) -> RuleMatches:
+    def advance(self, time: Time) -> RuleMatches:
+        """Advance time without events, and return what that completes."""
+        return RuleMatches(self.rules, self.session.advance(time))
+
+    def finish(self, *, at: Time | None = None) -> RuleMatches:
         """Signal the end of input, and return what that completes."""
-        return RuleMatches(self.rules, self.session.finish())
+        return RuleMatches(self.rules, self.session.finish(at=at))
 
     def snapshot(self) -> bytes:
         """Return the state of all rules."""
@@ -205,7 +210,7 @@ def _ends(table: pa.Table) -> np.ndarray:
 
 def refuse_other_streams(queries: Collection[Query]) -> None:
     """Stop when rules do not read the same streams."""
-    sources = [tuple(word.text for word in each.tree.sources) for each in queries]
+    sources = [tuple(each.streams) for each in queries]
     several = next((each for each in sources if len(each) > 1), None)
     if several is not None and len(set(sources)) > 1:
         raise UsageError(

@@ -31,12 +31,14 @@ def refuse_local_options(options: RunOptions, given: Mapping[str, Any]) -> None:
     """Stop at an option that needs the local engine, with what Spark has in its place."""
     used = {
         "--follow": options.follow,
+        "--until": options.until is not None,
         "--checkpoint": options.checkpoint is not None,
         "--on-error": options.rejected is not None,
         "--long": options.long,
         "--positions": not options.show_events and given["output"] != "positions",
         **{
-            flag(name): bool(given[name]) for name in ("exact", "time_format", "nulls", "delimiter")
+            flag(name): bool(given[name])
+            for name in ("exact", "time_format", "nulls", "delimiter", "threads")
         },
     }
     for option, is_used in used.items():
@@ -44,11 +46,15 @@ def refuse_local_options(options: RunOptions, given: Mapping[str, Any]) -> None:
             raise UsageError(f"{option} goes with --engine local only: {_INSTEAD[option]}")
 
 
+_LOCAL = ("exact", "threads")
+"""Options that Spark has no argument for."""
+
 _NOT_ON_SPARK = ("exact", "time_format", "nulls", "delimiter")
 _READER = "read the files with spark.read in Python, and call ensue.spark.recognize"
 _STREAM = "call ensue.spark.recognize on a streaming DataFrame in Python"
 _INSTEAD = {
     "--follow": f"to follow events on Spark, {_STREAM}",
+    "--until": "call ensue.spark.recognize with until=",
     "--checkpoint": "a run on Spark starts from the beginning; for one that is continued after a "
     f"failure, {_STREAM} and write it with a checkpointLocation",
     "--on-error": f"Spark's readers have a mode for lines that cannot be read; {_READER}",
@@ -59,6 +65,7 @@ _INSTEAD = {
     "--time-format": f"Spark's readers have timestampFormat; {_READER}",
     "--null": f"Spark's readers have nullValue; {_READER}",
     "--delimiter": f"Spark's readers have sep; {_READER}",
+    "--threads": "--master 'local[4]' gives Spark four cores",
 }
 """What to do on Spark instead of giving an option."""
 
@@ -87,7 +94,7 @@ def execute(
         return
     format, out = options.format, options.out
     before = clock.perf_counter()
-    matches = recognize(events, asked, **{n: v for n, v in given.items() if n != "exact"})
+    matches = recognize(events, asked, **{n: v for n, v in given.items() if n not in _LOCAL})
     found = matches
     if isinstance(query, RuleSet):
         found = _labelled(found, query)
