@@ -35,20 +35,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_STREAMS = tuple(
+    f"tests/spark/test_{name}.py"
+    for name in (
+        "changing_rules",
+        "cli",
+        "cluster",
+        "connect",
+        "failures",
+        "kernels",
+        "missing",
+        "streaming",
+        "tutorial",
+        "workers",
+    )
+)
+"""The tests on Spark that mostly wait: for a micro-batch, for another process."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keep together what shares something, and let the rest fill the gaps.
 
-    All tests on Spark run in one process, so that one Java serves them; so do all tests of a file
-    that draws pairs of queries and streams once. xdist hands out such groups first, the largest
-    ahead, and then single tests, so that no process ends much later than the others.
+    Tests on Spark run in two processes, each with one Java: streams, whose tests mostly wait, and
+    the rest. So do all tests of a file that draws pairs of queries and streams once. xdist hands
+    out such groups first, the largest ahead, and then single tests, so that no process ends much
+    later than the others.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith("tests/spark/"):
-                return "spark"
+                return "streams" if nodeid.startswith(_STREAMS) else "spark"
             if nodeid.startswith(("tests/equivalence/", "tests/kernels/")):
                 return nodeid.partition("::")[0]
             return nodeid

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
+from ensue.analysis.derived import given_streams
 from ensue.language import tree
-from tests.wide import INGREDIENTS, Case
+from tests.wide import Case
+from tests.wide_patterns import INGREDIENTS
 
 Has = Callable[[Case], bool]
 
@@ -123,12 +125,22 @@ def _strategy(name: str) -> Has:
 
 
 def _counts(case: Case) -> bool:
-    return any(each.argument is None for each in case.query.select.columns)
+    return any(each.counts_matches for each in case.query.select.columns)
 
 
 def _window(test: Callable[[tree.Window], bool]) -> Has:
     return lambda case: case.query.window is not None and test(case.query.window)
 
+
+def _inner_window(test: Callable[[tree.Window], bool]) -> Has:
+    return _pattern(lambda n: isinstance(n, tree.Within) and test(n.window))
+
+
+_WINDOWS: dict[str, Callable[[tree.Window], bool]] = {
+    "EVENTS": lambda w: w.amount is not None and w.attribute is None,
+    "[attr]": lambda w: w.amount is not None and w.attribute is not None,
+    "duration": lambda w: w.duration is not None,
+}
 
 PATTERN: dict[str, Has] = {
     ";": _sequence(contiguous=False),
@@ -157,30 +169,37 @@ PATTERN: dict[str, Has] = {
     "AGGREGATE": _pattern(lambda n: isinstance(n, tree.Aggregated)),
     "FILTER on an aggregate": _computed,
     **{f"{name}( )": _operator(name) for name in ("START", "STRICT", "NEXT", "LAST", "MAX")},
+    **{f"(WITHIN {kind})": _inner_window(test) for kind, test in _WINDOWS.items()},
 }
 """What stands in a pattern."""
 
 CLAUSES: dict[str, Has] = {
-    **{f"SELECT {name}": _strategy(name) for name in ("STRICT", "NEXT", "LAST", "MAX")},
+    **{f"SELECT {name}": _strategy(name) for name in ("STRICT", "NEXT", "LAST", "MAX", "FIRST")},
     "SELECT x": lambda case: any(e.attributes is None for e in case.query.select.shown),
     "SELECT x[a]": lambda case: any(e.attributes is not None for e in case.query.select.shown),
     "SELECT NONE": lambda case: (
         not (case.query.select.everything or case.query.select.shown or _counts(case))
     ),
     "computed column": lambda case: bool(case.query.select.columns) and not _counts(case),
+    "expression over aggregates": lambda case: any(
+        not isinstance(each.expression, tree.Call)
+        or each.expression.function.text in ("greatest", "round")
+        for each in case.query.select.columns
+    ),
     "count(*)": _counts,
     "totals": lambda case: _counts(case) and len(case.query.select.columns) > 1,
     "EVERY": lambda case: case.query.every is not None,
     "PARTITION BY": lambda case: bool(case.query.partition),
     "PARTITION BY two": lambda case: len(case.query.partition) > 1,
-    "WITHIN EVENTS": _window(lambda w: w.amount is not None and w.attribute is None),
-    "WITHIN [attr]": _window(lambda w: w.amount is not None and w.attribute is not None),
-    "WITHIN duration": _window(lambda w: w.duration is not None),
+    **{f"WITHIN {kind}": _window(test) for kind, test in _WINDOWS.items()},
     "CONSUME BY ANY": lambda case: case.query.consume == "ANY",
     "CONSUME BY PARTITION": lambda case: case.query.consume == "PARTITION",
     "LIMIT": lambda case: case.query.limit is not None,
-    "two streams": lambda case: len(case.query.sources) > 1,
+    "NOT FOLLOWED BY": lambda case: case.query.not_followed is not None,
+    "two streams": lambda case: len(given_streams(case.query)) > 1,
     "CREATE STREAM": lambda case: bool(case.query.streams),
+    "FROM a derived stream": lambda case: bool(case.query.derived),
+    "CREATE STREAM AS": lambda case: case.reader is not None,
 }
 """What stands around it."""
 
@@ -189,6 +208,7 @@ WAYS: dict[str, Has] = {
     "exact": lambda case: case.exact,
     "in batches": lambda case: case.batches is not None,
     "snapshots": lambda case: case.snapshots,
+    "integers become doubles": lambda case: case.whole_numbers,
     "lateness": lambda case: case.lateness is not None,
     "beside another query": lambda case: case.beside,
 }
@@ -264,10 +284,16 @@ def _illegal() -> dict[Pairs, Illegal]:
         "there is one CONSUME BY",
         f"SELECT * {where} CONSUME BY ANY CONSUME BY PARTITION",
     )
+    declare(
+        ("CREATE STREAM AS",),
+        ("EVERY",),
+        "no event completes an interval, so its rows have no place in a stream",
+        f"CREATE STREAM E AS SELECT count(*) {where} EVERY 4 SECONDS ; SELECT * FROM E WHERE E",
+    )
     return found
 
 
-STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX")
+STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX", "FIRST")
 ILLEGAL = _illegal()
 LEGAL = [pair for pair in map(frozenset, combinations(FEATURES, 2)) if pair not in ILLEGAL]
 

@@ -27,7 +27,8 @@ from ensue.logic import formula as f
 from ensue.logic.build import to_formula
 from ensue.logic.evaluate import evaluate
 from tests import effort
-from tests.strategies import TYPES, Language, bound_names, conditioned, correlated, patterns, word
+from tests.conditions import TYPES, bound_names, conditioned, correlated, word
+from tests.strategies import Language, patterns
 
 Row = dict[str, Any]
 
@@ -130,7 +131,7 @@ WINDOWS = (
     *(tree.Window(size, None, None) for size in (6, 5, 3)),
     *(_units(size) for size in (9, 6, 4)),
 )
-STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT")
+STRATEGIES = (None, None, None, "NEXT", "LAST", "MAX", "STRICT", "FIRST")
 
 
 @cache

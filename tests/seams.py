@@ -37,6 +37,10 @@ JSONL_BLOCK = Seam(
     "ensue.io.jsonl._BLOCK",
     "Bytes read at once: small blocks end in the middle of lines.",
 )
+MANY_KEYS = Seam(
+    "ensue.stream.keys.MANY_KEYS",
+    "So many partition keys stay in a dictionary: the table of more takes thousands to see.",
+)
 ARROW_ROWS = Seam(
     "ensue.io.arrow._BATCH_ROWS",
     "Rows read at once: a small file is then many batches.",
@@ -44,6 +48,10 @@ ARROW_ROWS = Seam(
 PARQUET_WAITING = Seam(
     "ensue.cli.run.writing._ParquetSink._MOST_BUFFERED",
     "Matches kept before they are written: few make many row groups.",
+)
+POLL_SLEEP = Seam(
+    "ensue.cli.run.local.sleep",
+    "Waiting between two looks at a followed file. Only this name: other threads sleep too.",
 )
 TEXT_WRITE = Seam(
     "ensue.cli.run.writing.TextSink._write",
@@ -89,6 +97,26 @@ WORTH_LENDING = Seam(
     "ensue.kernels.graph.arena.Arena._is_worth_lending",
     "Whether a graph is lent to a result instead of copied.",
 )
+CHOSEN_FIRST_NODES = Seam(
+    "ensue.kernels.graph.chooser._FIRST_NODES",
+    "Nodes of the graph of chosen matches before it grows: a few are soon full.",
+)
+CHOSEN_NODES_A_HIT = Seam(
+    "ensue.kernels.graph.chooser._NODES_A_HIT",
+    "Nodes of that graph for each hit: too few.",
+)
+CHOSEN_LEAST_ROOM = Seam(
+    "ensue.kernels.graph.chooser._LEAST_ROOM",
+    "Nodes that chosen matches may have in any case: some are chosen as they are listed.",
+)
+CHOSEN_ROOM = Seam(
+    "ensue.kernels.graph.chooser._ROOM",
+    "How much larger than the match graph chosen matches may be: not at all.",
+)
+CHOSEN_PART = Seam(
+    "ensue.kernels.graph.chooser._PART",
+    "Nodes of chosen matches that are listed together: few.",
+)
 NODES_A_HIT = Seam(
     "ensue.kernels.graph.arena._NODES_A_HIT",
     "Nodes for each hit up to which a graph is worth lending: any number.",
@@ -120,6 +148,14 @@ SMALL_ALPHABET = Seam(
 RARE_SYMBOL = Seam(
     "ensue.predicates.symbols._CACHED_LOOKUPS",
     "Distinct strings that are looked up one by one: none, or all.",
+)
+SLICE_ROWS = Seam(
+    "ensue.engine.slicing._LEAST_ROWS",
+    "Events of a slice that is worth a thread: one.",
+)
+SLICE_GAIN = Seam(
+    "ensue.engine.slicing._LEAST_GAIN",
+    "How many times the events before a slice it must have: any number.",
 )
 ADOPTED_KERNELS = Seam(
     "ensue.spark.kernels._adopted",

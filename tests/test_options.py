@@ -18,6 +18,7 @@ GROUPS: list[tuple[declared.Group, type]] = [
     (declared.ResultOptions, declared.ResultArguments),
     (declared.Limits, declared.LimitArguments),
     (declared.ErrorOptions, declared.ErrorArguments),
+    (declared.ThreadOptions, declared.ThreadArguments),
 ]
 
 
@@ -38,7 +39,12 @@ def test_all_entry_points_show_the_same_options() -> None:
     def shown(function: Any) -> dict[str, object]:
         return {name: each.default for name, each in inspect.signature(function).parameters.items()}
 
-    of_run = [declared.ReadOptions, declared.ResultOptions, declared.Limits]
+    of_run = [
+        declared.ReadOptions,
+        declared.ResultOptions,
+        declared.Limits,
+        declared.ThreadOptions,
+    ]
     expected = {
         declared.argument_name(group, each): each.default
         for group in of_run
@@ -69,6 +75,7 @@ def test_options_are_keyword_only() -> None:
         ({"lateness": "soon"}, "lateness='soon' is not a duration; write '10 seconds'"),
         ({"output": "all"}, "output= must be 'bindings' or 'positions', not 'all'"),
         ({"max_states": -1}, "max_states= must be a number from 0 on, not -1"),
+        ({"threads": 0}, "threads= must be a number from 1 on, not 0"),
         ({"max_bytes": True}, "max_bytes= must be a number from 0 on, not True"),
     ],
 )

@@ -8,35 +8,31 @@ have, and its test that no two features never meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from ensue.analysis.bind import bind
+from ensue.analysis.bind import bind_levels
 from ensue.errors import CeqlError, Source
 from ensue.language import tree
 from ensue.language.parser import parse_source
 from ensue.language.printer import format_query
 from ensue.logic import formula as f
 from ensue.logic.build import to_formula
-from tests.pairs import Row, conditional_absence, streams_for
-from tests.strategies import (
+from tests.columns import aggregate, computed
+from tests.conditions import (
     TYPES,
-    aggregates,
     bound_names,
     computed_names,
-    filtered,
-    on_computed,
-    relations,
-    same_keys,
-    trends,
     word,
 )
+from tests.pairs import Row, streams_for
+from tests.strategies import filtered
+from tests.wide_derived import reader, reading
+from tests.wide_patterns import STREAMS, TIME_PATH, Draw, any_one, on_streams, wide_patterns
 
 PARAMETERS = {"low": 1, "some": [0, 1, 2]}
-STREAMS = ("S", "R")
 DECLARED = (("v", "int"), ("w", "double"), ("k", "string"), ("ts", "int"), ("n", "int"))
 
 
@@ -53,17 +49,26 @@ class Case:
     """Where the stream is cut into pushes; None: it is run as a whole."""
     snapshots: bool = False
     """Whether each push but the first goes to a session that was resumed."""
+    whole_numbers: bool = False
+    """Whether pushes without a fraction bring integers where others bring doubles."""
     lateness: int | None = None
     """How late events come."""
     arrivals: tuple[int, ...] = ()
     """In which order they come, if they come late."""
     beside: bool = False
     """Whether another query is run in the same pass."""
+    reader: tree.Query | None = None
+    """What reads the matches of the query as a derived stream, with all that it stands on."""
     formula: f.Formula | None = field(default=None, compare=False, repr=False)
 
     @property
+    def whole(self) -> tree.Query:
+        """All of it: the query, and what reads it."""
+        return self.query if self.reader is None else self.reader
+
+    @property
     def text(self) -> str:
-        return format_query(self.query)
+        return format_query(self.whole)
 
     @property
     def legal(self) -> bool:
@@ -71,198 +76,22 @@ class Case:
         return self.formula is not None
 
 
-# --- patterns --------------------------------------------------------------------------------
-
-Draw = st.DrawFn
-Grow = Callable[[Draw, tree.Pattern], tree.Pattern]
-
-
-def _event(draw: Draw) -> tree.Pattern:
-    event = tree.Event(word(draw(st.sampled_from(TYPES))))
-    name = draw(st.sampled_from((None, "x", "y", "z")))
-    return event if name is None else tree.Named(event, word(name))
-
-
-def _beside(draw: Draw, one: tree.Pattern, other: tree.Pattern) -> tuple[tree.Pattern, ...]:
-    return (one, other) if draw(st.booleans()) else (other, one)
-
-
-def _sequence(contiguous: bool) -> Grow:
-    return lambda draw, pattern: tree.Sequence(_beside(draw, pattern, _event(draw)), contiguous)
-
-
-def _repeated(bounds: tuple[tuple[int, int | None], ...], *, contiguous: bool | None) -> Grow:
-    def grow(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-        low, high = draw(st.sampled_from(bounds))
-        closely = draw(st.booleans()) if contiguous is None else contiguous
-        repeated = tree.Repeated(pattern, low, high, closely)
-        if low:
-            return repeated
-        return tree.Sequence(_beside(draw, repeated, _event(draw)), draw(st.booleans()))
-
-    return grow
-
-
-def _maybe_empty(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    """Put what may be empty below an OR, an AS or a filter."""
-    optional: tree.Pattern = tree.Repeated(pattern, 0, 1, contiguous=False)
-    match draw(st.sampled_from(("OR", "OR", "AS", "FILTER"))):
-        case "OR":
-            optional = tree.Combined("OR", _beside(draw, optional, _event(draw)))
-        case "AS":
-            optional = _named(draw, optional)
-        case _:
-            optional = filtered(draw, optional)
-    return tree.Sequence(_beside(draw, optional, _event(draw)), draw(st.booleans()))
-
-
-def _combined(operator: Any) -> Grow:
-    return lambda draw, pattern: tree.Combined(operator, _beside(draw, pattern, _event(draw)))
-
-
-def _agreed(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    return tree.Combined("AND", _beside(draw, pattern, filtered(draw, pattern)))
-
-
-def _applied(operator: str) -> Grow:
-    return lambda draw, pattern: tree.Applied(word(operator), pattern)
-
-
-def _unless(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    absent = _event(draw)
-    if draw(st.booleans()):
-        absent = tree.Sequence((absent, _event(draw)), draw(st.booleans()))
-    return tree.Unless(pattern, absent)
-
-
-def _one_more(event: Callable[[Draw], tree.Pattern]) -> Grow:
-    def grow(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-        return tree.Sequence(_beside(draw, pattern, event(draw)), draw(st.booleans()))
-
-    return grow
-
-
-def _any_event(draw: Draw) -> tree.Pattern:
-    return draw(
-        st.sampled_from((tree.Event(None), tree.Named(tree.Event(None), word("z")))),
-    )
-
-
-def _not_such(draw: Draw) -> tree.Pattern:
-    event = tree.Event(word(draw(st.sampled_from(TYPES))))
-    return tree.Absent(filtered(draw, event) if draw(st.booleans()) else event)
-
-
-def _named(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    return tree.Named(pattern, word(draw(st.sampled_from("xyz"))))
-
-
-def _projected(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    every = bound_names(pattern) + computed_names(pattern)
-    kept = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
-    return tree.Projected(pattern, tuple(map(word, kept)))
-
-
-def _any_of_filters(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    sides = [filtered(draw, pattern), filtered(draw, pattern)]
-    conditions = tuple(each.condition for each in sides if isinstance(each, tree.Filtered))
-    return tree.Filtered(pattern, tree.Logical("OR", conditions))
-
-
-def _parameter(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    attribute = tree.Path((word("v"),))
-    predicate: tree.Expression = tree.Membership(attribute, tree.Parameter("some"), negated=False)
-    if draw(st.booleans()):
-        sign = draw(st.sampled_from(("<=", ">=", "!=")))
-        predicate = tree.Comparison(sign, attribute, tree.Parameter("low"))
-    name = word(draw(st.sampled_from(bound_names(pattern))))
-    return tree.Filtered(pattern, tree.Restriction(name, predicate))
-
-
-def _with_names(strategy: Callable[..., st.SearchStrategy[tree.Pattern]]) -> Grow:
-    return lambda draw, pattern: draw(strategy(pattern, bound_names(pattern)))
-
-
-def _filtered_aggregate(draw: Draw, pattern: tree.Pattern) -> tree.Pattern:
-    if not computed_names(pattern):
-        pattern = draw(aggregates(pattern, bound_names(pattern)))
-    return draw(on_computed(pattern, bound_names(pattern)))
-
-
-INGREDIENTS: dict[str, Grow] = {
-    ";": _sequence(contiguous=False),
-    ":": _sequence(contiguous=True),
-    "+": _repeated(((1, None),), contiguous=False),
-    ":+": _repeated(((1, None), (1, 2), (2, 2)), contiguous=True),
-    "{n,m}": _repeated(((1, 2), (2, 2), (2, 3), (2, None)), contiguous=None),
-    "?": _repeated(((0, 1),), contiguous=None),
-    "*": _repeated(((0, None),), contiguous=None),
-    "empty match below": _maybe_empty,
-    "OR": _combined("OR"),
-    "AND": _agreed,
-    "ALL": _combined("ALL"),
-    "UNLESS": _unless,
-    "UNLESS with a condition": lambda draw, pattern: draw(conditional_absence(pattern)),
-    "ANY": _one_more(_any_event),
-    "NOT": _one_more(_not_such),
-    "AS": _named,
-    "PROJECT": _projected,
-    "FILTER": filtered,
-    "FILTER OR": _any_of_filters,
-    "FILTER $parameter": _parameter,
-    "condition between events": _with_names(relations),
-    "same, increasing": _with_names(trends),
-    "PARTITION BY in the pattern": lambda draw, pattern: draw(same_keys(pattern)),
-    "AGGREGATE": _with_names(aggregates),
-    "FILTER on an aggregate": _filtered_aggregate,
-    **{f"{name}( )": _applied(name) for name in ("START", "STRICT", "NEXT", "LAST", "MAX")},
-}
-
-
-@st.composite
-def wide_patterns(draw: Draw, wished: frozenset[str] = frozenset()) -> tree.Pattern:
-    """A core and three to five ingredients in any order, those that are wished among them."""
-    x, y = (tree.Named(tree.Event(word(kind)), word(name)) for kind, name in ("Ax", "By"))
-    pattern: tree.Pattern = tree.Sequence((x, y), contiguous=False)
-    if draw(st.integers(0, 2)) == 2:
-        pattern = _event(draw)
-    own = sorted(wished & INGREDIENTS.keys())
-    others = [name for name in INGREDIENTS if name not in own]
-    room = max(4 - len(own), 1)
-    own += draw(st.lists(st.sampled_from(others), min_size=1, max_size=room, unique=True))
-    for name in draw(st.permutations(own)):
-        if bound_names(pattern):
-            pattern = INGREDIENTS[name](draw, pattern)
-    return pattern
-
-
-def _on_streams(draw: Draw, node: Any) -> Any:
-    """Let some events of a pattern be of one stream."""
-    if isinstance(node, tree.Event):
-        stream = draw(st.sampled_from((None, *STREAMS)))
-        return node if node.type is None or stream is None else replace(node, stream=word(stream))
-    if isinstance(node, tuple):
-        return tuple(_on_streams(draw, each) for each in node)
-    if not isinstance(node, tree.Node):
-        return node
-    changed = {
-        each.name: _on_streams(draw, getattr(node, each.name))
-        for each in fields(node)
-        if each.name in ("pattern", "absent", "items")
-    }
-    return replace(node, **changed) if changed else node
-
-
 # --- queries ---------------------------------------------------------------------------------
 
-_PATH = tree.Path((word("ts"),))
 WINDOWS = {
     "WITHIN EVENTS": tuple(tree.Window(size, None, None) for size in (6, 3)),
-    "WITHIN [attr]": tuple(tree.Window(size, None, _PATH) for size in (9, 5)),
+    "WITHIN [attr]": tuple(tree.Window(size, None, TIME_PATH) for size in (9, 5)),
     "WITHIN duration": tuple(
         tree.Window(None, tree.Duration(((size, word("SECONDS")),)), None) for size in (9, 5)
     ),
 }
+
+_DEADLINES = (
+    tree.Window(1, None, None),
+    tree.Window(2, None, TIME_PATH),
+    tree.Window(None, tree.Duration(((2, word("SECONDS")),)), None),
+)
+"""So short that events of a small stream pass them."""
 
 
 def _declarations() -> tuple[tree.StreamDeclaration, ...]:
@@ -308,30 +137,38 @@ def _selection(
             made = draw(st.lists(st.sampled_from(computed_names(pattern) or names), max_size=1))
             more = (tree.Shown(word(name)) for name in made if name not in names)
             shown = (*(replace(each, attributes=None) for each in shown), *more)
-    columns: list[tree.Aggregate] = []
-    if names and choose.has("computed column", 3):
+    columns: list[tree.Column] = []
+    expressions = choose.has("expression over aggregates", 4)
+    if names and (choose.has("computed column", 3) or expressions):
         functions = ("sum", "count", "min", "max", "avg", "first", "last", "stddev")
-        columns = draw(st.lists(_columns(names, functions), min_size=1, max_size=2))
+        functions += ("product", "median", "percentile", "count distinct", "list")
+        column = _columns(names, functions, expressions)
+        columns = draw(st.lists(column, min_size=1, max_size=2))
     return tree.Selection(strategy, kind == "all", shown, _numbered(columns))
 
 
 def _counts(choose: Chooser, pattern: tree.Pattern, strategy: tree.Word | None) -> tree.Selection:
     names = bound_names(pattern)
-    columns = [tree.Aggregate(word("c"), word("count"), None)]
-    if names and choose.has("totals", 2):
+    columns = [aggregate(word("c"), word("count"), None)]
+    expressions = choose.has("expression over aggregates", 4)
+    if names and (choose.has("totals", 2) or expressions):
         functions = ("sum", "avg", "min", "max", "count")
-        columns += choose.draw(st.lists(_columns(names, functions), min_size=1, max_size=2))
+        column = _columns(names, functions, expressions)
+        columns += choose.draw(st.lists(column, min_size=1, max_size=2))
     return tree.Selection(strategy, False, (), _numbered(columns))
 
 
 @st.composite
-def _columns(draw: Draw, names: list[str], functions: tuple[str, ...]) -> tree.Aggregate:
+def _columns(
+    draw: Draw, names: list[str], functions: tuple[str, ...], expressions: bool
+) -> tree.Column:
     function = draw(st.sampled_from(functions))
     path = (draw(st.sampled_from(names)), draw(st.sampled_from("vw")))
-    return tree.Aggregate(word(""), word(function), tree.Path(tuple(map(word, path))))
+    column = aggregate(word(""), word(function), tree.Path(tuple(map(word, path))))
+    return draw(computed(column)) if expressions else column
 
 
-def _numbered(columns: list[tree.Aggregate]) -> tuple[tree.Aggregate, ...]:
+def _numbered(columns: list[tree.Column]) -> tuple[tree.Column, ...]:
     return tuple(replace(each, name=word(f"c{at}")) for at, each in enumerate(columns))
 
 
@@ -346,8 +183,10 @@ def wide_queries(draw: Draw, wished: frozenset[str] = frozenset()) -> tree.Query
     pattern = draw(wide_patterns(wished))
     sources = STREAMS if choose.has("two streams", 4) else STREAMS[:1]
     if len(sources) > 1:
-        pattern = _on_streams(draw, pattern)
-    strategies = {f"SELECT {name}": word(name) for name in ("STRICT", "NEXT", "LAST", "MAX")}
+        pattern = on_streams(draw, pattern)
+    strategies = {
+        f"SELECT {name}": word(name) for name in ("STRICT", "NEXT", "LAST", "MAX", "FIRST")
+    }
     strategy = choose.one_of(strategies, None, None)
     counts = bool(wished & COUNTS) or (not wished & LISTS and draw(st.integers(0, 2)) == 2)
     limit = every = None
@@ -355,6 +194,7 @@ def wide_queries(draw: Draw, wished: frozenset[str] = frozenset()) -> tree.Query
         every = tree.Duration(((4, word("SECONDS")),))
     elif not counts and choose.has("LIMIT", 4):
         limit = draw(st.integers(1, 2))
+    not_followed = _not_followed(choose, sources) if choose.has("NOT FOLLOWED BY", 6) else None
     partition = "kv" if choose.has("PARTITION BY two", 6) else ""
     partition = partition or ("k" if choose.has("PARTITION BY", 3) else "")
     return tree.Query(
@@ -367,7 +207,19 @@ def wide_queries(draw: Draw, wished: frozenset[str] = frozenset()) -> tree.Query
         choose.one_of({"CONSUME BY ANY": "ANY", "CONSUME BY PARTITION": "PARTITION"}, None, None),
         limit,
         every,
+        not_followed,
     )
+
+
+def _not_followed(choose: Chooser, sources: tuple[str, ...]) -> tree.NotFollowed:
+    """Something that must not follow within any kind of window."""
+    draw = choose.draw
+    absent = any_one(draw)
+    if draw(st.booleans()):
+        absent = filtered(draw, absent)
+    if len(sources) > 1:
+        absent = on_streams(draw, absent)
+    return tree.NotFollowed(absent, draw(st.sampled_from(_DEADLINES)))
 
 
 # --- cases -----------------------------------------------------------------------------------
@@ -377,7 +229,8 @@ def meaning_of(query: tree.Query) -> f.Formula | None:
     """Return the formula of a query; None: the analysis refuses it."""
     source = Source(format_query(query))
     try:
-        return to_formula(bind(parse_source(source), source, parameters=PARAMETERS))
+        levels = bind_levels(parse_source(source), source, parameters=PARAMETERS)
+        return [to_formula(level.bound) for level in levels][-1]
     except CeqlError:
         return None
 
@@ -392,12 +245,19 @@ def wide_cases(
     """
     choose = Chooser(draw, wished)
     query = draw(wide_queries(wished))
-    formula = meaning_of(query)
+    formula, sources = meaning_of(query), query.sources
     if formula is None:
         return Case(query, [])
     partition = [word.text for word in query.partition]
     rows = draw(streams_for(formula, longest, partition)) if streams else []
-    if len(query.sources) > 1:
+    last = None
+    if choose.has("FROM a derived stream", 5):
+        query = reading(draw, query)
+    if choose.has("CREATE STREAM AS", 5):
+        last = reader(draw, query)
+    if meaning_of(last or query) is None:
+        return Case(query, [], reader=last)
+    if len(sources) > 1:
         # Of events with one time it is not said here which stream comes first.
         rows = [
             {"stream": draw(st.sampled_from(STREAMS)), **row, "ts": row["ts"] + at}
@@ -410,6 +270,7 @@ def wide_cases(
         positions=choose.has("positions", 4),
         exact=choose.has("exact", 4),
         beside=choose.has("beside another query", 4),
+        reader=last,
         formula=formula,
     )
     if choose.has("lateness", 4):
@@ -418,7 +279,8 @@ def wide_cases(
         arrivals = sorted(range(len(rows)), key=lambda at: (rows[at]["ts"] + delays[at], at))
         case = replace(case, lateness=bound, arrivals=tuple(arrivals))
     snapshots = choose.has("snapshots", 4)
-    if snapshots or choose.has("in batches", 3):
+    if snapshots or choose.has("in batches", 3) or "integers become doubles" in wished:
         cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
-        case = replace(case, batches=tuple(cuts), snapshots=snapshots)
+        whole = choose.has("integers become doubles", 3)
+        case = replace(case, batches=tuple(cuts), snapshots=snapshots, whole_numbers=whole)
     return case

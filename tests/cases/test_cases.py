@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,40 @@ def described(
     return start, end, sorted(bindings.items()), sorted(events.items())
 
 
-@pytest.mark.parametrize("case", cases("core", "contiguous", "full", "corr", "agg", "all"))
+def absence_cases() -> list[Any]:
+    """Return the cases of NOT FOLLOWED BY, whose matches come in the order of deadlines."""
+    chosen = []
+    for each in cases("time"):
+        text = each.values[0]["query"]
+        if "NOT FOLLOWED BY" in text:
+            chosen.append(each)
+    return chosen
+
+
+@pytest.mark.parametrize("case", absence_cases())
+def test_what_is_not_followed_is_that_of_the_case(case: dict[str, Any]) -> None:
+    found = [
+        described(m.start, m.end, m.bindings, {}) for m in ensue.run(case["query"], case["events"])
+    ]
+    assert sorted(found) == sorted(described(*match, {}) for match in case["matches"])
+
+
+def with_inner_windows() -> list[Any]:
+    """Give the cases about time that have a window inside the pattern, and no strategy."""
+    inner = re.compile(r"WITHIN \d+ (EVENTS|\[ts\])\)")
+    others = re.compile("NOT FOLLOWED BY|SELECT (NEXT|LAST|MAX|FIRST)")
+    return [
+        case
+        for case in cases("time")
+        for query in [case.values[0]["query"]]
+        if inner.search(query) and not others.search(query)
+    ]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*cases("core", "contiguous", "full", "corr", "agg", "all"), *with_inner_windows()],
+)
 def test_the_matches_are_those_of_the_case(case: dict[str, Any]) -> None:
     matches = ensue.run(case["query"], case["events"])
     found = []

@@ -17,6 +17,7 @@ from ensue.cli.commands.explain import explain
 from ensue.cli.commands.generate import stock
 from ensue.cli.commands.run import run
 from ensue.cli.commands.test import run_tests
+from ensue.cli.commands.why import why
 from tests.cli.command import ensue, start
 from tests.waiting import PATIENCE
 
@@ -35,6 +36,7 @@ def test_version() -> None:
         ["run"],
         ["check"],
         ["explain"],
+        ["why"],
         ["test"],
         ["generate"],
         ["generate", "stock"],
@@ -64,7 +66,7 @@ def test_help_imports_no_arrow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("command", [check, run, explain, run_tests, stock, demo])
+@pytest.mark.parametrize("command", [check, run, explain, why, run_tests, stock, demo])
 def test_examples_of_the_help_run(
     command: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +101,7 @@ def test_a_closed_pipe_is_silent() -> None:
 
 
 def test_an_interrupt_is_quiet() -> None:
-    process = start("demo", "--events", 4000)
+    process = start("demo", "--events", 2_000_000)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("--")
     process.send_signal(signal.SIGINT)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from ensue.cli.app import app
 from tests.cli.command import ensue
 
 QUERY = "SELECT * FROM S WHERE A ; B FILTER B[price > $low]"
@@ -44,3 +46,19 @@ def test_what_cannot_be_used_is_bad_usage(arguments: list[str], sentence: str) -
     outcome = ensue("explain", QUERY, *arguments)
     assert (outcome.code, outcome.stdout) == (2, "")
     assert outcome.stderr.startswith(f"error: {sentence}")
+
+
+def test_cost_and_plan_come_first() -> None:
+    lines = ensue("explain", QUERY).stdout.splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == ["cost", "plan", "query", "formula", "predicates", "automaton"]
+
+
+def test_the_automaton_is_drawn() -> None:
+    assert ensue("explain", QUERY, "--format", "svg").stdout.startswith("<svg")
+
+
+def test_a_terminal_shows_colours() -> None:
+    outcome = CliRunner().invoke(app, ["explain", QUERY], env={"FORCE_COLOR": "1", "TERM": "xterm"})
+    assert "\x1b[1;36mcost" in outcome.stdout
+    assert "\x1b[1;34mSELECT" in outcome.stdout

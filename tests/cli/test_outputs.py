@@ -18,6 +18,7 @@ from ensue.errors import EventError
 from ensue.io.write import write_events
 from tests import seams
 from tests.cli.command import NARROW, ensue
+from tests.seams import POLL_SLEEP
 
 EVENTS = "type,ts\nSELL,1\nBUY,2\n"
 QUERY = "SELECT * FROM S WHERE SELL ; BUY AS b"
@@ -197,7 +198,7 @@ def test_a_file_that_is_followed_is_written_where_it_is(
         seen.append(len((folder / "m.jsonl").read_text().splitlines()))
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(running.clock, "sleep", sleep)
+    POLL_SLEEP.put(monkeypatch, sleep)
     assert ensue("run", "q.ceql", "e.csv", "-o", "m.jsonl", "--follow").code == 130
     assert seen == [1]
 

@@ -16,6 +16,7 @@ import ensue as library
 from ensue.cli.run import local as running
 from tests import seams
 from tests.cli.command import ensue
+from tests.seams import POLL_SLEEP
 
 QUERY = "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[v > 0] WITHIN 10 [ts]"
 COLLECT = ("--on-error", "collect", "bad.jsonl")
@@ -231,7 +232,7 @@ def test_bad_lines_of_a_followed_file(folder: Path, monkeypatch: pytest.MonkeyPa
         with path.open("ab") as file:
             file.write(part)
 
-    monkeypatch.setattr(running.clock, "sleep", sleep)
+    POLL_SLEEP.put(monkeypatch, sleep)
     outcome = ensue("run", QUERY, "e.jsonl", "--follow", *COLLECT)
     assert outcome.code == 130
     assert len(outcome.stdout.splitlines()) == 1

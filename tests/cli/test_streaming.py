@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ensue.cli.run import local as running
 from tests import seams
 from tests.cli.command import NARROW, Outcome, ensue, start
+from tests.seams import POLL_SLEEP
 from tests.waiting import wait_until
 
 EVENTS = "type,ts,price\nSELL,1,25.5\nBUY,2,26\nBUY,3,80.25\n"
@@ -137,7 +137,8 @@ def test_parquet_is_written_bit_by_bit(folder: Path, monkeypatch: pytest.MonkeyP
     seams.PARQUET_WAITING.put(monkeypatch, 100)
     seams.ARROW_ROWS.put(monkeypatch, 50)
     pq.write_table(pa.table({"type": ["A"] * 1000, "n": range(1000)}), folder / "e.parquet")
-    assert ensue("run", "SELECT * FROM S WHERE A", "e.parquet", "-o", "m.parquet").code == 0
+    query = "SELECT * FROM S WHERE A"
+    assert ensue("run", query, "e.parquet", "-o", "m.parquet", "--threads", "1").code == 0
     found = pq.ParquetFile(folder / "m.parquet")
     assert found.num_row_groups == 10
     assert found.read().column("A").to_pylist()[777] == [{"type": "A", "n": 777}]
@@ -264,12 +265,40 @@ def test_following_prints_tables_at_once(folder: Path, monkeypatch: pytest.Monke
             with path.open("a") as file:
                 file.write(part)
 
-    monkeypatch.setattr(running.clock, "sleep", sleep)
+    POLL_SLEEP.put(monkeypatch, sleep)
     outcome = ensue("run", QUERY, "e.jsonl", "--follow", "--format", "table")
     assert outcome.code == 130
     assert outcome.stdout.count("bound to") == 2
     assert outcome.stdout.count("SELL") == 3 * 2
     assert outcome.stderr.startswith("stopped: 3 matches in 4 events")
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
+def test_integers_of_a_followed_file_become_doubles(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def lines(*rows: tuple[str, float]) -> str:
+        form = "{},{}\n" if name.endswith("csv") else '{{"type": "{}", "price": {}}}\n'
+        return "".join(form.format(*row) for row in rows)
+
+    path = folder / name
+    path.write_text("type,price\n" * name.endswith("csv") + lines(("SELL", 50), ("BUY", 51)))
+    parts = [lines(("BUY", 50.5)), lines(("SELL", 50), ("BUY", 49.5)), None]
+
+    def sleep(_: float) -> None:
+        part = parts.pop(0)
+        if part is None:
+            signal.raise_signal(signal.SIGINT)
+        else:
+            with path.open("a") as file:
+                file.write(part)
+
+    POLL_SLEEP.put(monkeypatch, sleep)
+    query = "SELECT b FROM S WHERE SELL AS a ; BUY AS b FILTER b.price > a.price"
+    outcome = ensue("run", query, name, "--follow", "--format", "json")
+    assert outcome.code == 130
+    prices = [json.loads(line)["b"][0]["price"] for line in outcome.stdout.splitlines()]
+    assert prices == [51, 50.5]
 
 
 @pytest.mark.parametrize(

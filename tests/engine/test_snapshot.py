@@ -56,6 +56,10 @@ def gone_on(query: ensue.Query, block: bytes) -> list[Any]:
 def test_snapshots_of_every_version_can_be_resumed(path: Any) -> None:
     for case in json.loads(path.read_text()):
         block = base64.b64decode(case["snapshot"])
+        if "SELECT NEXT" in case["query"]:
+            with pytest.raises(ensue.SnapshotError, match="SELECT NEXT compared"):
+                gone_on(ensue.compile(case["query"]), block)
+            continue
         expected = uninterrupted(case["query"], case["options"])
         assert gone_on(ensue.compile(case["query"]), block) == expected, case["query"]
 

@@ -14,13 +14,15 @@ import numba
 import numpy as np
 import pytest
 
+from ensue.kernels.graph import choose as choosing
 from ensue.kernels.graph import enumerate as listing
+from ensue.kernels.graph import order as ordering
 from ensue.kernels.graph import segment
 from ensue.kernels.layout import NIL, UNION
-from ensue.kernels.match import configurations, index, treap
+from ensue.kernels.match import configurations, index, ranges, treap
 from ensue.kernels.match import correlate as correlation
 from ensue.kernels.match import evaluate as evaluation
-from tests.equivalence.suite import first_failure, related_suite, suite
+from tests.equivalence.suite import Case, choice_suite, first_failure, related_suite, suite
 
 Patch = pytest.MonkeyPatch
 
@@ -143,6 +145,7 @@ def _searched_otherwise(patch: Patch, change: Callable[[Any, int], int]) -> None
 
     patch.setattr(configurations, "SCAN_LIMIT", 0)
     patch.setattr(correlation, "search", search)
+    patch.setattr(correlation, "planted", lambda *_: NIL)
 
 
 def a_search_misses_one(patch: Patch) -> None:
@@ -159,6 +162,30 @@ def a_search_finds_one_twice(patch: Patch) -> None:
     _searched_otherwise(patch, change)
 
 
+def a_range_misses_one(patch: Patch) -> None:
+    original = ranges.gather_parts
+
+    def gather_parts(*arguments: Any) -> int:
+        return max(arguments[-1], original(*arguments) - 1)
+
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(correlation, "gather_parts", gather_parts)
+
+
+def subtrees_forget_what_came(patch: Patch) -> None:
+    """The node of a subtree stays as it was when a configuration gets other runs."""
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(correlation, "touch", lambda *_: None)
+
+
+def subtrees_are_their_root_alone(patch: Patch) -> None:
+    def whole_of(trees: Any, slots: Any, graph: Any, counters: Any, number: int, *rest: Any) -> Any:
+        return slots.root[rest[0]]
+
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(ranges, "whole_of", whole_of)
+
+
 OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     contents_with_one_hash_are_taken_for_equal,
     an_event_looks_for_its_partners_in_the_wrong_place,
@@ -169,6 +196,80 @@ OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     registers_stay_as_they_are,
     a_search_misses_one,
     a_search_finds_one_twice,
+    a_range_misses_one,
+    subtrees_forget_what_came,
+    subtrees_are_their_root_alone,
+)
+
+# --- the choice on the match graph -----------------------------------------------------------
+
+
+def another_difference_decides(patch: Patch) -> None:
+    original, other = choosing.preferred, {choosing.LAST: choosing.NEXT}
+    patch.setattr(
+        choosing,
+        "preferred",
+        lambda chosen, visible, a, b, strategy: original(
+            chosen, visible, a, b, other.get(strategy, choosing.LAST)
+        ),
+    )
+
+
+def one_of_equal_supports_is_chosen(patch: Patch) -> None:
+    patch.setattr(choosing, "both", lambda chosen, counters, a, b: a)
+
+
+def the_choice_ignores_the_window(patch: Patch) -> None:
+    patch.setattr(choosing, "alive", lambda *_: True)
+    patch.setattr(ordering, "is_inside", lambda *_: True)
+
+
+def every_node_covers_every_other(patch: Patch) -> None:
+    patch.setattr(ordering, "covers", lambda *_: True)
+
+
+def covering_is_turned_around(patch: Patch) -> None:
+    original = ordering.covers
+
+    def covers(graph: Any, order: Any, visible: Any, above: int, below: int) -> bool:
+        known: bool = original(graph, order, visible, below, above)
+        return known
+
+    patch.setattr(ordering, "covers", covers)
+
+
+def spines_are_followed_to_their_ends(patch: Patch) -> None:
+    def along(order: Any, node: int, start: int) -> int:
+        while order.notes[node, ordering.SPINE] != NIL:
+            node = order.notes[node, ordering.SPINE]
+        return node
+
+    patch.setattr(ordering, "along", along)
+
+
+def starts_complete_again(patch: Patch) -> None:
+    original = choosing.visit_open
+
+    def visit_open(graph: Any, *rest: Any) -> int:
+        graph.position[graph.label <= 0] = 0
+        return original(graph, *rest)
+
+    patch.setattr(choosing, "visit_open", visit_open)
+
+
+def events_that_do_not_count_count(patch: Patch) -> None:
+    patch.setattr(choosing, "settled", lambda chosen, visible, node: node)
+
+
+OF_CHOICE: tuple[Callable[[Patch], None], ...] = (
+    another_difference_decides,
+    one_of_equal_supports_is_chosen,
+    the_choice_ignores_the_window,
+    every_node_covers_every_other,
+    covering_is_turned_around,
+    spines_are_followed_to_their_ends,
+    starts_complete_again,
+    events_that_do_not_count_count,
 )
 
 MUTATIONS: tuple[Callable[[Patch], None], ...] = (
@@ -180,6 +281,14 @@ MUTATIONS: tuple[Callable[[Patch], None], ...] = (
     enumeration_ignores_the_window,
     enumeration_takes_the_edge_for_outside,
 )
+
+
+def _fails(cases: Callable[[], tuple[Case, ...]]) -> bool:
+    """Tell whether a mutation is noticed, be it by an index that leads nowhere."""
+    try:
+        return first_failure(cases) is not None
+    except IndexError:
+        return True
 
 
 def main() -> None:
@@ -196,6 +305,11 @@ def main() -> None:
         with pytest.MonkeyPatch.context() as patch:
             apply(patch)
             noticed[apply.__name__] = first_failure(related_suite) is not None
+    noticed["none"] = noticed["none"] or first_failure(choice_suite) is not None
+    for apply in OF_CHOICE:
+        with pytest.MonkeyPatch.context() as patch:
+            apply(patch)
+            noticed[apply.__name__] = _fails(choice_suite)
     json.dump(noticed, sys.stdout)
 
 

@@ -23,8 +23,8 @@ from ensue.kernels.count import flip as flipping
 from ensue.kernels.graph import bounded, path_totals
 from ensue.kernels.layout import FOREVER, NIL, UNION
 from ensue.options import ReadOptions
-from ensue.results import aggregates as aggregating
 from ensue.results import bounds as pruning
+from ensue.results import folding as aggregating
 from tests.equivalence.suite import stream
 
 Patch = pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import Any
 
 import ensue
@@ -147,11 +148,14 @@ RELATED = (
     ("(A AS a ; B AS b ; C AS c) FILTER a.v = b.v AND b.k = c.k", "A1p A2q B1p B2q B1q Cp Cq C"),
     ("((A AS a OR B AS b) ; C AS c) FILTER a.v = c.v", "A1 B2 A2 C1 C2 C"),
     ("(A AS a ALL B AS b ALL C AS c) FILTER a.v = b.v AND a.k = c.k", "A1p C1p B1p A1q B2p Cq"),
+    ("(A AS a ; B AS b) FILTER a.v < b.v", "A1 A2 A3 A4 B5 A1 A2 A3 A4 B5 A3 A2 B4"),
+    ("(A AS a ; B AS b) FILTER a.v != b.v WITHIN 9 EVENTS", "A3 A1 A4 A2 B2 A2 A3 B4 A1 A4 B1 B5"),
     ("(A AS a ; B AS b) FILTER a.v < b.v WITHIN 3 EVENTS", "A1 A2 A3 B2 B3 B1 A1 B4"),
     ("(A AS a ; B+ AS b ; C AS c) FILTER b.v > a.v AND c.v <= b.v", "A1 B2 B3 B1 C2 C3 C1"),
     ("A+ AS a FILTER a[increasing(v)]", "A1 A3 A2 A4 A A5"),
     ("A+ AS a FILTER a[same(k)] AND a[nondecreasing(v)]", "A1p A2q A1p A0q A3p"),
     ("(A AS a ; B AS b FILTER a.v = b.v)+ ; C", "A1 B1 A2 B1 B2 C A1 B1 C"),
+    ("((A+ AS a ; B AS b) FILTER b.v > a.v)+ ; C", "A5 B6 A1 B2 C"),
     ("(A ; B) PARTITION BY [A.v, B.v]", "A1 A2 B2 B1 A B"),
     ("(A AS a ; B AS b) FILTER a.v = b.v CONSUME BY ANY", "A1 A1 B2 B1 B1 A1 B1"),
     (
@@ -187,6 +191,40 @@ def related_suite() -> tuple[Case, ...]:
     ]
     cases += [case(pair.text, pair.rows) for pair in collected(60, SEED, drawn=related_pairs())]
     return tuple(cases)
+
+
+CHOSEN = (
+    ("A ; B ; C", "A A B C B C A B C"),
+    ("A ; B ; C WITHIN 3 EVENTS", "A A B C B C A B C"),
+    ("A+ ; B", "A A B A B"),
+    ("A ; B+ ; C", "A B A B B C A C B C"),
+    ("((A ; B) OR (B ; A)) ; C", "A B A B C C"),
+    ("A ; B? ; C WITHIN 4 EVENTS", "A B A C B A C C"),
+    ("(A AS x OR A AS y) ; B", "A A B B"),
+    ("NOT(A) ; B ; C", "B A B B C C"),
+    ("(A ; B ; C) FILTER A.v < C.v", "A1 A2 B2 B1 C2 C3 A1 C3"),
+)
+"""Patterns that SELECT chooses among the matches of, each with a stream in which it matters."""
+
+
+@cache
+def choice_suite() -> tuple[Case, ...]:
+    """All cases of strategies that choose on the match graph; the same in every run.
+
+    Half of the streams are random.
+    """
+    some = Random(SEED)
+    return tuple(
+        case(f"SELECT {choice} * FROM S WHERE {text}", stream(words))
+        for text, written in CHOSEN
+        for choice in ("NEXT", "LAST", "FIRST")
+        for words in (_random_words(some), written)
+    )
+
+
+def _random_words(some: Random) -> str:
+    """Spell a stream of three types with values."""
+    return " ".join(f"{some.choice('AABBC')}{some.randint(1, 3)}" for _ in range(12))
 
 
 def first_failure(cases: Callable[[], tuple[Case, ...]] = suite) -> Case | None:

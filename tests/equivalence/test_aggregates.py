@@ -18,15 +18,19 @@ from ensue.language import tree
 from ensue.options import ReadOptions
 from ensue.plan.physical import make_plan
 from ensue.results.matches import Matches
+from tests.columns import aggregate, varied
+from tests.conditions import bound_names, word
 from tests.effort import costly, drawn
 from tests.equivalence.test_engine import SCHEMA, compiled
 from tests.pairs import Pair, collected, pairs
-from tests.strategies import Language, bound_names, word
+from tests.strategies import Language
 
 PLAIN = Language(contiguous=True, full=True)
 NESTED = Language(aggregates=True)
 NESTED_CONDITIONS = Language(aggregates=True, conditions=True)
 FUNCTIONS = ("sum", "count", "min", "max", "avg", "range", "first", "last", "stddev")
+FUNCTIONS += ("product", "median", "percentile", "list", "count distinct")
+ON_STRINGS = ("count", "min", "max", "first", "list", "count distinct")
 
 
 @st.composite
@@ -51,11 +55,12 @@ def aggregated(
     columns = []
     for index in range(draw(st.integers(1, 3))):
         function = draw(st.sampled_from(FUNCTIONS))
-        attributes = ("v", "w", "k") if function in ("count", "min", "max", "first") else ("v", "w")
+        attributes = ("v", "w", "k") if function in ON_STRINGS else ("v", "w")
         path = (draw(st.sampled_from(names)), draw(st.sampled_from(attributes)))
         argument = tree.Path(tuple(map(word, path)))
-        columns.append(tree.Aggregate(word(f"b{index}"), word(function), argument))
-    numbers = [each for each in columns if each.argument is not None and _is_number(each)]
+        column = aggregate(word(f"b{index}"), word(function), argument)
+        columns.append(column if path[1] == "k" else draw(varied(column)))
+    numbers = list(filter(_is_number, columns))
     pattern: tree.Pattern = tree.Aggregated(query.pattern, word("Y"), tuple(columns))
     if numbers and (draw(st.booleans()) if filtered is None else filtered):
         name = draw(st.sampled_from(numbers)).name
@@ -78,9 +83,13 @@ def aggregated(
 EVERYTHING = tree.Selection(None, True, (), ())
 
 
-def _is_number(column: tree.Aggregate) -> bool:
-    assert column.argument is not None
-    return column.function.text == "count" or column.argument.names[-1] != "k"
+def _is_number(column: tree.Column) -> bool:
+    call = column.expression
+    if not isinstance(call, tree.Call) or not isinstance(call.arguments[0], tree.Path):
+        return True
+    if call.function.text == "list":
+        return False
+    return call.function.text == "count" or call.arguments[0].names[-1] != "k"
 
 
 def plain(value: Any) -> Any:

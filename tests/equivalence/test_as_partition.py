@@ -10,9 +10,10 @@ from hypothesis import event, given
 import ensue
 from ensue.analysis.variables import Variables
 from ensue.language import tree
+from tests.conditions import word
 from tests.equivalence.test_engine import compiled, found, run
 from tests.pairs import Pair, pairs
-from tests.strategies import Language, word
+from tests.strategies import Language
 
 PLAIN = Language(contiguous=False, full=False)
 """No contiguity, no UNLESS, NOT, START or STRICT: nothing that sees what lies between."""

@@ -20,6 +20,7 @@ from ensue.kernels.tables import Table
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.results.intervals import Barriers
+from ensue.results.nested import EvaluatedListing
 from ensue.results.residual_filter import ResidualFilter
 from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
@@ -106,6 +107,7 @@ def a_state_that_needs_an_index_later_does_not_get_it(patch: Patch) -> None:
 @mutation
 def deferred_conditions_are_forgotten(patch: Patch) -> None:
     patch.setattr(Deferred, "rounds", lambda self, word: iter(()))
+    patch.setattr(EvaluatedListing, "_refused", lambda self, deferred: iter(()))
 
 
 @mutation
@@ -115,7 +117,16 @@ def deferred_conditions_see_the_last_round_only(patch: Patch) -> None:
     def rounds(self: Deferred, word: Any) -> Iterator[Any]:
         return iter(list(original(self, word))[-1:])
 
+    every = EvaluatedListing._refused
+
+    def refused(self: EvaluatedListing, deferred: Deferred) -> Iterator[np.ndarray]:
+        rounds = self._rounds(deferred)
+        last = rounds[self.listing.offset[1:] - 1]
+        for places in every(self, deferred):
+            yield places[rounds[places] == last[self.owner[places]]]
+
     patch.setattr(Deferred, "rounds", rounds)
+    patch.setattr(EvaluatedListing, "_refused", refused)
 
 
 @mutation

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 import ensue
 from ensue.language import tree
 from tests import seams
+from tests.columns import aggregate
+from tests.conditions import correlated, word
 from tests.effort import broad
 from tests.equivalence.test_engine import compiled, found, note, run
 from tests.equivalence.test_sessions import cut, everything, pushed, table
 from tests.pairs import WINDOWS
-from tests.strategies import Language, correlated, patterns, streams, word
+from tests.strategies import Language, patterns, streams
 
 
 @st.composite
@@ -90,7 +92,7 @@ def test_counted_eq_listed_with_correlated_unless(
     listed = compiled(query)
     if listed is None or not rows or query.limit is not None:
         return
-    star = tree.Aggregate(word("n"), word("count"), None)
+    star = aggregate(word("n"), word("count"), None)
     selection = tree.Selection(query.select.strategy, False, (), (star,))
     counted = compiled(tree.Query((), selection, *_rest(query)))
     assert counted is not None

@@ -20,10 +20,12 @@ from ensue.language import tree
 from ensue.options import ReadOptions
 from ensue.plan.physical import make_plan
 from ensue.results.matches import Matches
+from tests.columns import aggregate, varied
+from tests.conditions import bound_names, word
 from tests.effort import broad
 from tests.equivalence.test_engine import SCHEMA, compiled
 from tests.pairs import Pair, pairs
-from tests.strategies import Language, bound_names, word
+from tests.strategies import Language
 
 WITH_CONDITIONS = Language(conditions=True)
 EVERY = tree.Duration(((4, word("SECONDS")),))
@@ -35,7 +37,7 @@ def counting(draw: st.DrawFn, language: Language | None = None, longest: int = 7
     pair = draw(pairs(language, longest))
     query = pair.query
     names = bound_names(query.pattern)
-    columns = [tree.Aggregate(word("n"), word("count"), None)]
+    columns = [aggregate(word("n"), word("count"), None)]
     for index in range(draw(st.integers(0, 3))):
         function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
         choices = ("v", "w") if function in ("sum", "avg") else ("v", "w", "k")
@@ -43,7 +45,8 @@ def counting(draw: st.DrawFn, language: Language | None = None, longest: int = 7
         if function == "count" and draw(st.booleans()):
             path = path[:1]
         argument = tree.Path(tuple(map(word, path)))
-        columns.append(tree.Aggregate(word(f"c{index}"), word(function), argument))
+        column = aggregate(word(f"c{index}"), word(function), argument)
+        columns.append(column if path[-1] == "k" else draw(varied(column)))
     select = tree.Selection(query.select.strategy, False, (), tuple(columns))
     every = draw(st.sampled_from((None, None, None, EVERY)))
     return Pair(replace(query, select=select, every=every), pair.rows)
@@ -123,7 +126,7 @@ def test_counted_eq_listed(pair: Pair) -> None:
         pair.query.select.strategy,
         False,
         (),
-        (tree.Aggregate(word("n"), word("count"), None),),
+        (aggregate(word("n"), word("count"), None),),
     )
     count = compiled(replace(pair.query, select=select))
     assert count is not None
@@ -234,7 +237,7 @@ def test_down_trends_are_counted_on_the_match_graph() -> None:
 
 
 def test_strategies_and_unless_are_counted_by_the_automaton() -> None:
-    query = ensue.compile("SELECT MAX count(*), sum(x.v) FROM S WHERE (A AS x)+ ; B UNLESS C")
+    query = ensue.compile("SELECT count(*), sum(x.v) FROM S WHERE MAX((A AS x)+ ; B UNLESS C)")
     assert make_plan(query.bind(query.schema, Clock())).operator == "count"
 
 

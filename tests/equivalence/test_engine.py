@@ -61,6 +61,23 @@ def test_engine_eq_reference(pair: Pair, positions_only: bool) -> None:
     assert fast.to_arrow().num_rows == expected.count
 
 
+@given(
+    st.one_of(pairs(Language(windows=True)), pairs(Language(windows=True, conditions=True))),
+    st.booleans(),
+    st.booleans(),
+)
+def test_engine_eq_reference_with_windows_inside(
+    pair: Pair, positions_only: bool, compact_always: bool
+) -> None:
+    ready, rows = compiled(pair.query), pair.rows
+    if ready is None or not rows:
+        return
+    expected = run(ready, rows, positions_only=positions_only, by_definition=True)
+    event(f"matches: {expected.count > 0}, operator: {ready.plan.operator}")
+    fast = run(ready, rows, positions_only=positions_only, compact_always=compact_always)
+    assert found(fast) == found(expected)
+
+
 @given(queries(Language()), streams(7), st.booleans())
 def test_engine_eq_reference_on_streams_that_know_nothing_of_the_query(
     query: tree.Query, rows: list[dict[str, Any]], positions_only: bool

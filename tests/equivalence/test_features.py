@@ -12,17 +12,20 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import ensue
+from ensue.analysis.derived import given_streams
 from ensue.engine.run import find_matches
 from ensue.language.parser import parse
 from ensue.options import ReadOptions
 from ensue.results.matches import Matches
 from tests import effort
 from tests.effort import broad
+from tests.equivalence.stages import by_stages, found_in
 from tests.equivalence.test_aggregates import found
 from tests.equivalence.test_counting import same
 from tests.features import FEATURES, ILLEGAL, LEGAL, Illegal, Table
 from tests.pairs import Row
-from tests.wide import PARAMETERS, STREAMS, Case, wide_cases
+from tests.wide import PARAMETERS, Case, wide_cases
+from tests.wide_patterns import STREAMS
 
 SCHEMA = pa.schema(
     {
@@ -72,16 +75,23 @@ def test_features_that_cannot_meet_are_refused(illegal: Illegal) -> None:
 # --- evaluation ------------------------------------------------------------------------------
 
 
-def table(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows, SCHEMA)
+def table(rows: list[Row], *, whole: bool = False) -> pa.Table:
+    """Return rows as a table; where it is asked for, doubles without a fraction as integers."""
+    found = pa.Table.from_pylist(rows, SCHEMA)
+    if whole and all(row["w"] is None or float(row["w"]).is_integer() for row in rows):
+        place = SCHEMA.get_field_index("w")
+        return found.set_column(place, "w", found.column("w").cast(pa.int64()))
+    return found
 
 
 def events(case: Case, rows: list[Row], *, every_stream: bool = False) -> Any:
     """Return rows as a table, or as one for each stream: every one, or each that has some."""
-    if len(case.query.sources) == 1:
-        return table(rows)
+    whole = case.whole_numbers and not every_stream
+    if len(given_streams(case.whole)) == 1:
+        return table(rows, whole=whole)
     of = {name: [row for row in rows if row["stream"] == name] for name in STREAMS}
-    return {name: table(own) for name, own in of.items() if own or every_stream} or table([])
+    tables = {name: table(own, whole=whole) for name, own in of.items() if own or every_stream}
+    return tables or table([])
 
 
 def results(case: Case, query: ensue.Query) -> Iterator[Matches]:
@@ -94,7 +104,7 @@ def results(case: Case, query: ensue.Query) -> Iterator[Matches]:
         rows = [rows[at] for at in case.arrivals]
     queries = {"q": query}
     if case.beside:
-        sources = ", ".join(STREAMS[: len(query.tree.sources)])
+        sources = ", ".join(query.streams)
         queries["other"] = ensue.compile(OTHER.format(sources))
     if case.batches is None:
         whole = events(case, rows, every_stream=True)
@@ -119,7 +129,10 @@ def _own(found: Any) -> Matches:
 def agree(case: Case) -> None:
     """Fail where the engine finds anything else than the definition does."""
     query = ensue.compile(case.text, params=_parameters(case))
-    whole = ensue.compile(case.text.replace(f"LIMIT {case.query.limit}", ""), params=query.params)
+    last, text = case.whole, case.text
+    if last.limit is not None:
+        text = text.replace(f"LIMIT {last.limit}", "")
+    whole = ensue.compile(text, params=query.params)
     expected = find_matches(
         whole,
         events(case, case.rows, every_stream=True),
@@ -129,8 +142,9 @@ def agree(case: Case) -> None:
     )
     every = list(results(case, query))
     tables = [matches.to_arrow() for matches in every]
-    assert len({str(each.schema) for each in tables}) == 1, "the columns depend on the batch"
-    if any(each.argument is None for each in case.query.select.columns):
+    if not case.whole_numbers:
+        assert len({str(each.schema) for each in tables}) == 1, "the columns depend on the batch"
+    if any(each.counts_matches for each in last.select.columns):
         # Beside other queries, rows also have the name of theirs.
         wanted = expected.to_arrow()
         rows = [row for each in tables for row in each.select(wanted.column_names).to_pylist()]
@@ -140,14 +154,19 @@ def agree(case: Case) -> None:
     event(f"matches: {expected.count > 0}")
     fast = sum(map(found, every), Counter[str]())
     ends = [match.end for matches in every for match in matches]
-    assert ends == sorted(ends)
+    if last.not_followed is None:
+        # Else they come in the order of their deadlines.
+        assert ends == sorted(ends)
     assert len(ends) == sum(each.num_rows for each in tables) == sum(each.count for each in every)
-    if case.query.limit is None:
+    if last.derived and case.query.limit is None and not case.positions:
+        stages = by_stages(whole, case.rows, events(case, case.rows, every_stream=True), SCHEMA)
+        assert found_in(expected) == stages, "levels by batches find what they find as a whole"
+    if last.limit is None:
         assert fast == found(expected)
         return
     assert fast <= found(expected)
     due = Counter(match.end for match in expected)
-    assert Counter(ends) == {end: min(n, case.query.limit) for end, n in due.items()}
+    assert Counter(ends) == {end: min(n, last.limit) for end, n in due.items()}
     first = {match.end: match.start for matches in every for match in reversed(list(matches))}
     assert first == {end: max(m.start for m in expected if m.end == end) for end in due}
 
@@ -167,8 +186,20 @@ IN_PARTITIONS = st.tuples(
 ).map(lambda wished: frozenset((*wished, "PARTITION BY")))
 
 
+DERIVED = st.tuples(
+    st.sampled_from(("FROM a derived stream", "CREATE STREAM AS")),
+    st.frozensets(st.sampled_from(list(FEATURES)), min_size=1, max_size=3),
+).map(lambda wished: wished[1] | {wished[0]})
+
+
 @broad
 @given(st.one_of(ANY_FEATURES, IN_PARTITIONS).flatmap(wide_cases))
 def test_any_features_together_eq_reference(case: Case) -> None:
+    if case.legal and case.rows:
+        agree(case)
+
+
+@given(DERIVED.flatmap(wide_cases))
+def test_any_features_of_derived_streams_eq_reference(case: Case) -> None:
     if case.legal and case.rows:
         agree(case)

@@ -14,7 +14,8 @@ import ensue
 from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
 from tests.effort import costly
-from tests.predicates.expressions import COLUMNS, tables
+from tests.predicates.columns import COLUMNS
+from tests.predicates.tables import tables
 
 PATTERNS = (
     "(ANY AS x ; ANY AS y) PARTITION BY {}",

@@ -194,7 +194,7 @@ def _beginning_again(load: Callable[..., None]) -> Callable[..., None]:
     def later(self: MatchOperator, state: Any, kept: Any) -> None:
         load(self, state, kept)
         if self.keys is not None:
-            self.keys._numbers.clear()
+            self.keys.settle(np.zeros(0, np.int64))
 
     return later
 

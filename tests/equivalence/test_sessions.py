@@ -23,7 +23,7 @@ from tests.equivalence.test_engine import SCHEMA, compiled, described
 from tests.pairs import Pair, pairs
 from tests.strategies import Language
 
-EVERYTHING = Language(conditions=True, aggregates=True)
+EVERYTHING = Language(conditions=True, aggregates=True, windows=True)
 
 
 def cut(data: st.DataObject, rows: list[Any]) -> list[list[Any]]:

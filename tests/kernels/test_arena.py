@@ -96,9 +96,10 @@ def handed_out(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
     seen: list[Segment] = []
     harvest = seams.HARVEST.original
 
-    def watched(self: MatchDriver) -> Segment:
-        seen.append(harvest(self))
-        return seen[-1]
+    def watched(self: MatchDriver) -> Iterator[Segment]:
+        for segment in harvest(self):
+            seen.append(segment)
+            yield segment
 
     seams.HARVEST.put(monkeypatch, watched)
     return seen

@@ -122,12 +122,22 @@ def test_a_query_compiles_what_its_plan_needs_once_and_warm_the_rest() -> None:
         *less,
         "aggregate.fold_real",
         "aggregate.fold_whole",
+        "graph.choose.choose_paths",
+        "graph.choose.complete_starts",
+        "graph.choose.join_roots",
+        "graph.order.note_newest",
+        "graph.order.note_order",
         "count.count.expire",
+        "graph.enumerate.list_bounded",
         "graph.enumerate.split_by_variable",
+        "match.waiting.decide",
         "match.evaluate.carry_latest",
         "match.evaluate.count_ordinals",
         "graph.path_totals.weigh_paths",
         "graph.bounded.bound_paths",
+        "hashing.find_numbers",
+        "hashing.hash_strings",
+        "hashing.take_slots",
     }
 
 

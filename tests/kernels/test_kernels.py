@@ -128,14 +128,16 @@ def harvests(pair: Pair, **how: Any) -> Iterator[tuple[Segment, Segment]]:
     harvest = seams.HARVEST.original
     seen: list[tuple[Segment, Segment]] = []
 
-    def watched(self: MatchDriver) -> Segment:
+    def watched(self: MatchDriver) -> Iterator[Segment]:
         nodes, starts = int(self.counters[NODES]), int(self.counters[STARTS])
         cuts = (nodes,) * 5 + (starts,) * 2
         graph = Graph(*(each[:cut].copy() for each, cut in zip(self.graph, cuts, strict=True)))
         hits = Hits(*(each[: int(self.counters[HITS])].copy() for each in self.hits))
-        after = harvest(self)
-        seen.append((Segment(graph, hits, self.limit), after))
-        return after
+        for after in harvest(self):
+            # What SELECT chooses is less than what was there before.
+            if self.chooser is None:
+                seen.append((Segment(graph, hits, self.limit), after))
+            yield after
 
     with pytest.MonkeyPatch.context() as patch:
         seams.HARVEST.put(patch, watched)

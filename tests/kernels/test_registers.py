@@ -67,6 +67,9 @@ class HandMade:
             indexes=np.array(self.indexes, np.int32),
             ordered=np.array([False]),
             indexed=np.array([[False], [False], [True]]),
+            prefixes=np.array([NIL], np.int32),
+            merges=np.zeros(5, bool),
+            clips=np.full(5, NIL),
         )
 
 

@@ -73,6 +73,9 @@ def group(few: int, size: int = ROOM) -> Group:
         indexes=np.array([0], np.int32),
         ordered=np.array([True]),
         indexed=np.array([[True]]),
+        prefixes=np.array([NIL], np.int32),
+        merges=np.array([False]),
+        clips=np.array([NIL]),
     )
     return Group(tables, new_slots(size, 1, 1), new_index(size, 1, few))
 

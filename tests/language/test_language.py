@@ -15,7 +15,7 @@ from ensue.language import tree
 from ensue.language.generate import TABLES, generate
 from ensue.language.parser import parse
 from ensue.language.printer import format_query
-from tests.strategies import any_queries
+from tests.any_trees import any_queries
 
 
 def test_the_tables_are_those_of_the_grammar() -> None:

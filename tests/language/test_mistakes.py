@@ -13,6 +13,7 @@ from ensue.analysis.bind import bind
 from ensue.errors import CeqlError, Diagnostic, Source, render
 from ensue.language.parser import parse_source
 from ensue.logic.build import to_formula
+from ensue.plan.listing_advice import all_warnings
 
 FOLDER = Path(__file__).parents[1] / "golden" / "errors"
 MISTAKES = sorted(FOLDER.glob("*.ceql"))
@@ -26,7 +27,7 @@ def diagnose(text: str, name: str) -> tuple[Diagnostic, ...]:
         to_formula(bound)
     except CeqlError as error:
         return error.diagnostics
-    return bound.warnings
+    return all_warnings(bound)
 
 
 @pytest.mark.parametrize("path", MISTAKES, ids=lambda path: path.stem)

@@ -110,26 +110,53 @@ def test_strategies_keep_the_largest_iteration(strategy: str) -> None:
     assert recognize(where(f"{strategy}({PHI_3})"), SENSORS) == {rising(4, 6)}
 
 
-# The paper compares all matches that end together, wherever their first event is, since it
-# evaluates from the start of the stream. In CEQL matches with different starts never compete.
-# An unbound first event gives them all the start 0, and with it the paper's answers.
-@pytest.mark.parametrize(
-    ("strategy", "expected"),
-    [
-        ("NEXT", sets([1, 2], [1, 8])),
-        ("LAST", sets([1, 2], [5, 8])),
-        ("MAX", sets([1, 2], [1, 8], [5, 8])),
-    ],
-)
-def test_strategies_choose_among_matches_from_the_start(
-    strategy: str, expected: set[frozenset[int]]
-) -> None:
-    """Section 7.1, NEXT, LAST and MAX over the first formula."""
+# Section 7.1 compares all matches that end together. So do the strategies of SELECT.
+PHI_1_CHOSEN = {
+    "NEXT": {2: sets([1, 2]), 8: sets([1, 8])},
+    "LAST": {2: sets([1, 2]), 8: sets([5, 8])},
+    "MAX": {2: sets([1, 2]), 8: sets([1, 8], [5, 8])},
+}
+"""What each strategy leaves of the first formula, by the position where it ends."""
+
+# Whatever the strategy, it leaves of T+ all temperatures so far.
+ITERATION_CHOSEN = {1: sets([1]), 4: sets([1, 4]), 5: sets([1, 4, 5]), 6: sets([1, 4, 5, 6])}
+
+
+def chosen(strategy: str, pattern: str) -> dict[int, set[frozenset[int]]]:
+    """Return what a strategy of SELECT leaves, by the position where it ends."""
+    found = recognize(f"SELECT {strategy} * FROM Farm WHERE {pattern}", SENSORS)
+    ends = {match.end for match in found}
+    return {end: supports({each for each in found if each.end == end}) for end in ends}
+
+
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX"])
+def test_strategies_choose_at_every_position(strategy: str) -> None:
+    """Section 7.1, NXT, LAST and MAX over the first formula, wherever it has an answer."""
+    assert chosen(strategy, PHI_1) == PHI_1_CHOSEN[strategy]
+
+
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX"])
+def test_strategies_choose_one_iteration_at_every_position(strategy: str) -> None:
+    """Section 7.1, NXT, LAST and MAX over an iteration: all temperatures up to each position."""
+    assert chosen(strategy, "T+") == ITERATION_CHOSEN
+
+
+def test_strict_after_select_is_strict_inside() -> None:
+    """Section 7.1, STRICT: it asks about one match at a time, wherever it stands."""
+    assert chosen("STRICT", PHI_1) == {2: sets([1, 2])}
+
+
+# As operators inside a pattern, strategies compare matches of one start and one end. An unbound
+# first event gives them all the start 0, and with it the paper's answers.
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX"])
+def test_strategies_choose_among_matches_from_the_start(strategy: str) -> None:
+    """Section 7.1, NEXT, LAST and MAX over the first formula, nested in a pattern."""
     from_start = f"(START(ANY) ; T ; H) FILTER {FIRE} PROJECT [T, H]"
+    expected = set().union(*PHI_1_CHOSEN[strategy].values())
     assert supports(recognize(where(f"{strategy}({from_start})"), SENSORS)) == expected
 
 
 @pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX"])
-def test_matches_with_different_starts_never_compete(strategy: str) -> None:
+def test_inside_patterns_matches_with_different_starts_do_not_compete(strategy: str) -> None:
     """Section 7.1 as CEQL has it: the first formula has one match for each interval."""
     assert recognize(where(f"{strategy}({PHI_1})"), SENSORS) == recognize(where(PHI_1), SENSORS)

@@ -18,8 +18,10 @@ def told(select: str, where: str) -> str:
     [
         ("*", f"{PATTERN} FILTER b.v = a.v", "b.v = a.v:  hash index"),
         ("*", f"{PATTERN} FILTER b.v > a.v", "b.v > a.v:  search tree"),
-        ("*", "(A AS a ; B AS b) FILTER b.v != a.v", "b.v != a.v:  search tree"),
-        ("*", f"{PATTERN} FILTER b.v + a.v > a.w", "b.v + a.v > a.w:  on listing"),
+        ("*", "(A AS a ; B AS b) FILTER b.v != a.v", "b.v != a.v:  search tree; all values"),
+        ("*", f"{PATTERN} FILTER b.v + a.v > a.w", "b.v + a.v > a.w:  search tree"),
+        ("*", "(A AS a ; B ; C AS c) FILTER a.v = c.v", "but a step that does not compare it"),
+        ("*", f"{PATTERN} FILTER b.v * a.v > a.w * b.w", "b.v * a.v > a.w * b.w:  on listing"),
         ("a, max(b.v) AS top", PATTERN, "top:  one pass over the events of each listed match"),
         ("*", f"{PATTERN} AGGREGATE Y[n = count(b)]", "as columns"),
         ("*", f"{PATTERN} AGGREGATE Y[n = count(b)] FILTER Y[n <= 3]", "Y[n <= 3]:  bounds"),
@@ -53,12 +55,12 @@ def told(select: str, where: str) -> str:
         (
             "MAX count(*)",
             f"{PATTERN} FILTER b.v > a.v",
-            "Matches are listed to be counted, because of MAX over conditions between events",
+            "Matches are listed to be counted, because of SELECT MAX",
         ),
         (
             "count(*)",
-            f"{PATTERN} FILTER b.v + a.v > a.w",
-            "Matches are listed to be counted, because of b.v + a.v > a.w",
+            f"{PATTERN} FILTER b.v * a.v > a.w * b.w",
+            "Matches are listed to be counted, because of b.v * a.v > a.w * b.w",
         ),
     ],
 )

@@ -25,7 +25,10 @@ from ensue.predicates.vectors import Strings, vector_of
 from tests import seams
 from tests.automata.slow_twin import symbol_of
 from tests.effort import broad, costly
-from tests.predicates.expressions import COLUMNS, SCHEMA, SIMPLE, predicates, tables
+from tests.predicates.columns import COLUMNS, SCHEMA
+from tests.predicates.expressions import predicates
+from tests.predicates.simple import SIMPLE
+from tests.predicates.tables import tables
 
 OPEN_SCHEMA = from_arrow_schema(SCHEMA, closed=False)
 

@@ -17,10 +17,11 @@ from ensue.errors import CeqlError
 from ensue.language import tree
 from ensue.language.printer import format_query
 from ensue.plan.physical import make_plan
+from tests.conditions import word
 from tests.effort import look_at
 from tests.pairs import Pair, pairs
 from tests.spark.frames import SCHEMA
-from tests.strategies import Language, word
+from tests.strategies import Language
 
 Family = Literal["keys", "slices", "one"]
 

@@ -16,7 +16,7 @@ from ensue.spark.program import Program
 from ensue.spark.rows import schema_of
 from ensue.spark.streaming.bucket import Bucket, State, Step
 from ensue.spark.streaming.live import LiveStates
-from ensue.spark.streaming.log import SNAPSHOT
+from ensue.spark.streaming.log import REMEMBERED_VERSIONS, SNAPSHOT
 from ensue.spark.streaming.messages import message_of, table_of
 from ensue.spark.worker import Task
 from tests import seams
@@ -85,6 +85,21 @@ class Stored:
             return made.begin()
         return made.restore(self.head, self.chunks.__getitem__)
 
+    def live(self, made: Bucket, held: LiveStates[State]) -> tuple[State, int]:
+        """Return the state as a worker gets it, and how many chunks it fetched for that."""
+        if self.head is None:
+            return made.begin(), 0
+        fetched: list[int] = []
+
+        def fetch(number: int) -> bytes:
+            fetched.append(number)
+            return self.chunks[number]
+
+        state = held.take(made.versions(self.head))
+        if state is not None and state.catch_up(self.head, fetch):
+            return state, len(fetched)
+        return made.restore(self.head, fetch), len(fetched)
+
     @property
     def size(self) -> int:
         return sum(map(len, self.chunks.values()))
@@ -95,21 +110,23 @@ SNAPSHOTS = {"consumed": CONSUMED, "unbounded": UNBOUNDED, "events": EVENTS, "st
 
 
 @pytest.mark.parametrize("text", [*REPLAYED.values(), *SNAPSHOTS.values()])
-@pytest.mark.parametrize("survival", [0.0, 0.6])
-def test_rebuilt_eq_live_eq_local(
-    text: str, survival: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("workers", [1, 2, 4, 0], ids=["one", "two", "four", "always another"])
+def test_rebuilt_eq_live_eq_local(text: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seams.LEAST_SNAPSHOT.put(monkeypatch, 5_000)
     chance, stored, found = random.Random(7), Stored(), []
-    live: State | None = None
+    held: list[LiveStates[State]] = [LiveStates() for _ in range(workers)]
+    replayed = 0
     for batch in range(12):
-        # With a chance a micro-batch meets the operators of the last; else another worker has it.
-        if live is None or chance.random() >= survival:
-            live = stored.restore(bucket(text))
+        # Any worker may have the bucket; what one of them holds may be some micro-batches old.
+        own = chance.choice(held) if held else LiveStates[State]()
+        live, fetched = stored.live(bucket(text), own)
+        replayed += fetched
         late = 10 if batch % 3 else 0
         step = live.step([events(batch)], 1000 + 10 * batch - late)
         stored.take(step)
+        own.put(step.head.version, live, "q", 0, batch)
         found += map(table_of, step.rows)
+    assert replayed == 0 if workers == 1 else replayed > 0
     found += list(stored.restore(bucket(text)).rest())
     whole = pa.concat_tables([events(batch) for batch in range(12)])
     expected = ensue.run(text, whole, time="ts", time_unit="ms", tiebreak="id")
@@ -180,17 +197,17 @@ def test_state_of_other_queries_is_refused() -> None:
 def test_live_states_are_found_by_version_alone_and_let_go() -> None:
     states: LiveStates[str] = LiveStates()
     states.put("v1", "first", "q", 3, batch=0)
-    assert states.take("v0") is None
-    assert states.take("v1") == "first"
-    assert states.take("v1") is None  # it is about to change
+    assert states.take(("v0",)) is None
+    assert states.take(("v2", "v1")) == "first"
+    assert states.take(("v1",)) is None  # it is about to change
     states.put("v2", "second", "q", 3, batch=1)
     states.put("v3", "third", "q", 3, batch=2)
-    assert states.take("v2") is None  # an older version of its bucket
+    assert states.take(("v2",)) is None  # an older version of its bucket
     states.put("w1", "moved away", "q", 4, batch=3)
     states.put("w2", "of another query", "r", 4, batch=3)
-    states.put("v6", "here", "q", 3, batch=6)
-    assert states.take("w1") is None
-    assert states.take("w2") == "of another query"
+    states.put("v6", "here", "q", 3, batch=3 + REMEMBERED_VERSIONS)
+    assert states.take(("w1",)) is None
+    assert states.take(("w2",)) == "of another query"
 
 
 @pytest.mark.parametrize("text", [PLAIN, ABSENT, INTERVALS, UNBOUNDED])

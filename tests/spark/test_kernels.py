@@ -96,6 +96,7 @@ def on_a_cluster(folder: Path) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.pipelines
 def test_executors_with_an_empty_cache_use_the_kernels_of_the_driver(tmp_path: Path) -> None:
     answer = on_a_cluster(tmp_path)
     assert answer["warned"] == answer["said"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -110,3 +111,18 @@ def test_streams_count_what_queries_need(spark: SparkSession, tmp_path: Path) ->
     ]
     assert missing(found, progress) == ["no event has type 'BE'"]
     assert missing(found, []) == []
+
+
+def test_streams_read_no_column_that_nobody_needs(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path / "events")
+    source.write(EVENTS)
+    text = "SELECT x[v] FROM S WHERE A AS x ; B AS y PARTITION BY [g] WITHIN 9 [ts]"
+    found = recognize(source.frame(), text, time="ts", lateness=0)
+    plan = found._jdf.queryExecution().analyzed().toString()
+    below = plan.partition("CollectMetrics ensue-keys-needed")[2]
+    assert re.findall(r"(\w+)#", below.partition("Project [")[2].partition("]")[0]) == [
+        "type",
+        "v",
+        "g",
+        "ts",
+    ]

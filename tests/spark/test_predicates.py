@@ -27,7 +27,8 @@ from ensue.predicates.regex import to_java
 from ensue.predicates.spark_sql import Writer
 from ensue.predicates.vectors import Strings, UnsupportedError, path_column, vector_of
 from tests.effort import drawn
-from tests.predicates.expressions import SIMPLE, predicates
+from tests.predicates.expressions import predicates
+from tests.predicates.simple import SIMPLE
 from tests.spark.frames import frame_of
 from tests.spark.random_queries import SEED
 
@@ -103,6 +104,10 @@ STRINGS += [
     "a'b",
     "a.b",
     "2026-01-31",
+    " a b ",
+    "a,b,,c",
+    "10.1.2.3",
+    "fd00::1",
 ]
 SECONDS = [0, 1, -1, 59, 60, 3599, 3600, 86_399, 86_400, -86_400, -86_401, 951_782_400, 951_868_799]
 SECONDS += [1_769_850_600, 1_798_761_599, -2_208_988_801, 9_000_000_000, -9_000_000_000]

@@ -57,6 +57,17 @@ def value_of(function: str, values: list[Any], kind: pa.DataType | None = None) 
         ("avg", [5], 5.0),
         ("stddev", [5], None),
         ("stddev", [5, None], None),
+        # those that are no folds
+        ("product", [3, None, 4], 12),
+        ("product", [0.5, 4.0], 2.0),
+        ("product", [2**62, 2, 0], 0),
+        ("product", [2**62, 2], None),
+        ("product", [None], None),
+        ("median", [3, 1, 2], 2.0),
+        ("median", [4, 1, None, 2, 3], 2.5),
+        ("median", [None], None),
+        ("list", [3, None, 1, 3], [3, 1, 3]),
+        ("list", [None], None),
         # negative ones, doubles, and NaN, which is NULL
         ("range", [-2, 3], 5),
         ("max", [-2, -3], -2),

@@ -74,9 +74,9 @@ def test_several_ways_to_one_match_count_once() -> None:
 
 
 def test_matches_are_counted_after_the_strategy() -> None:
-    # {0, 1, 2} beats {0, 2}; {1, 2} has another start
+    # {0, 1, 2} beats {0, 2} and {1, 2}
     assert rows("A+ AS x ; B", stream("A1 A2 B"), select=f"MAX {ALL}") == [
-        {"time": 2, "n": 2, "s": 5, "a": 5 / 3, "low": 1, "high": 2}
+        {"time": 2, "n": 1, "s": 3, "a": 1.5, "low": 1, "high": 2}
     ]
 
 

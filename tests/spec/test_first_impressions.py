@@ -47,7 +47,7 @@ def test_the_repr_of_sessions_names_their_queries() -> None:
 
 def test_the_repr_of_an_automaton_says_how_to_draw_it() -> None:
     assert repr(ensue.compile(QUERY).automaton) == (
-        "Automaton(2 states, 2 edges; to_dot() and to_mermaid() draw it)"
+        "Automaton(2 states, 2 edges; to_svg(), to_dot() and to_mermaid() draw it)"
     )
 
 

@@ -43,6 +43,9 @@ KEPT = [
     "SELECT count(*), min(a.v) AS l, max(b.v) AS m FROM S WHERE A+ AS a ; B AS b WITHIN 6 EVENTS",
     "SELECT count(*), sum(a.v) AS s, max(a.w) AS m FROM S WHERE A+ AS a ; B AS b "
     "FILTER a.v < b.v WITHIN 6 EVENTS",
+    "SELECT count(*) FROM S WHERE A AS a ; B AS b FILTER b.v - a.v > 1 WITHIN 6 EVENTS",
+    "SELECT count(*), sum(a.w) AS s FROM S WHERE A+ AS a ; B AS b FILTER b.v - a.w > a.v "
+    "PARTITION BY [w] WITHIN 9 EVENTS",
     "SELECT count(*), sum(a.v) AS s FROM S WHERE A+ AS a ; B AS b PARTITION BY [v] WITHIN 9 EVENTS",
     "SELECT count(*), sum(a.v) AS s FROM S WHERE A+ AS a ; B AS b WITHIN 6 SECONDS EVERY 4 SECONDS",
     "SELECT count(*), min(a.v) AS l FROM S WHERE A AS a ; B AS b FILTER a.v < b.v "
@@ -199,6 +202,13 @@ def test_declared_integers_stay_integers() -> None:
         session.push(pa.table({"type": ["B"], "v": [2.5]}))
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_integers_of_a_table_may_be_declared_as_double(rows: int) -> None:
+    session = ensue.compile(KEPT[0], schema={"type": "string", "v": "double"}).open()
+    session.push(pa.table({"type": ["A"], "v": [1]}).slice(0, rows))
+    assert session.push(pa.table({"type": ["A", "B"], "v": [0.5, 1.5]})).count == 1 + rows
+
+
 def test_arrow_integers_after_doubles_are_doubles() -> None:
     """The columns of the last batch are no longer those that are known."""
     session = ensue.compile(KEPT[16]).open()
@@ -286,3 +296,21 @@ def test_units_of_integers_are_not_those_of_doubles() -> None:
     with pytest.raises(ensue.EventError, match="counts in units of an integer column"):
         session.push([{"type": "B", "t": 2.5}])
     assert session.push([{"type": "B", "t": 3}]).count == 1
+
+
+def test_totals_of_an_interval_stay_those_of_integers() -> None:
+    """A row of EVERY is of integers until its interval ends; then doubles are taken."""
+    text = "SELECT count(*) FROM S WHERE A AS a ; B AS b FILTER b.v - a.v > 1 EVERY 4 SECONDS"
+    rows = [
+        {"type": kind, "v": v, "t": START + timedelta(seconds=at)}
+        for at, (kind, v) in enumerate([("A", 1), ("B", 3), ("B", 3.5), ("A", 1), ("A", 1)])
+    ]
+    session = ensue.compile(text).open(time="t")
+    session.push(rows[:2])
+    with pytest.raises(ensue.EventError, match=r"an interval of EVERY .* declare the column"):
+        session.push(rows[2:3])
+    (row,) = session.push(rows[3:]).to_arrow().to_pylist()
+    assert row["count"] == 1
+    assert session.push([{**rows[2], "t": START + timedelta(seconds=5)}]).count == 0
+    (row,) = session.finish().to_arrow().to_pylist()
+    assert row["count"] == 3

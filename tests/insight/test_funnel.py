@@ -1,0 +1,147 @@
+"""The funnel of a query: its numbers are those of the engine, and what stopped starts is named."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+
+import ensue
+from ensue.insight.funnel import Funnel
+from tests.effort import costly
+from tests.equivalence.test_engine import compiled
+from tests.pairs import Pair, pairs
+from tests.strategies import Language
+
+WIDE = Language(conditions=True, aggregates=True, windows=True)
+
+
+@costly
+@given(pairs(WIDE))
+def test_the_last_number_eq_matches_count_and_all_that_stopped_is_explained(pair: Pair) -> None:
+    ready, rows = compiled(pair.query), pair.rows
+    if ready is None or not rows:
+        return
+    found = ready.funnel(rows)
+    matches = ready.run(rows)
+    event(f"steps: {len(found.steps)}, matches: {matches.count > 0}")
+    if matches.schema.totals is None:
+        assert found.matches == matches.count
+    else:
+        name = next(each.name.text for each in pair.query.select.columns if each.counts_matches)
+        assert found.matches == sum(row[name] for row in matches)
+    for before, step in pairwise(found.steps):
+        if before.starts is None or step.starts is None:
+            continue
+        event(f"stopped: {[each.kind for each in step.endings]}")
+        stopped = before.starts - step.starts
+        assert stopped == sum(each.starts for each in step.endings)
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    """Make events from words such as A3: type A, v = 3, and times 0, 1, 2, …"""
+    return [
+        {"type": word[0], "v": int(word[1:] or 0), "ts": time}
+        for time, word in enumerate(text.split())
+    ]
+
+
+def funnel(where: str, events: str, **options: Any) -> Funnel:
+    return ensue.compile(f"SELECT * FROM S WHERE {where}").funnel(rows(events), **options)
+
+
+def stopped(found: Funnel) -> list[tuple[str, str, int]]:
+    return [(each.kind, each.text, each.starts) for step in found.steps for each in step.endings]
+
+
+@pytest.mark.parametrize(
+    ("where", "events", "expected"),
+    [
+        ("A ; B", "A A B A", [("no further event", "no further B", 1)]),
+        ("A ; B WITHIN 1 EVENTS", "A C B A B", [("window", "WITHIN 1 EVENTS", 1)]),
+        ("((A ; B) WITHIN 1 [ts]) ; C", "A X B C", [("window", "WITHIN 1 [ts]", 1)]),
+        ("A : B", "A C B A B", [("contiguity", "A : B", 1)]),
+        ("(A ; B) UNLESS C", "A C B A B", [("UNLESS", "UNLESS C", 1)]),
+        (
+            "(A AS a ; B AS b) FILTER b[v > 2 AND v < 9] AND b.v > a.v",
+            "A1 B1 X A5 B4",
+            [("condition", "b.v > a.v", 1)],
+        ),
+        (
+            "(A AS a ; B AS b) FILTER b[v > 2 AND v < 9]",
+            "A B1",
+            [("condition", "b[v > 2]", 1)],
+        ),
+        (
+            "(A AS a ; B AS b) FILTER b[v > 2] WITHIN 1 EVENTS",
+            "A X X B1",
+            [("several", "several of these together", 1)],
+        ),
+        ("(A ; B ; C)", "A B A C", [("no further event", "no further B", 1)]),
+    ],
+)
+def test_what_stopped_a_start_is_named(
+    where: str, events: str, expected: list[tuple[str, str, int]]
+) -> None:
+    assert stopped(funnel(where, events)) == expected
+
+
+def test_a_condition_is_missed_by_so_much() -> None:
+    found = funnel("(A AS a ; B AS b) FILTER b[v > 2 * 5] AND b.v > a.v", "A20 B3 B13 B11")
+    (ending,) = found.steps[1].endings
+    assert (ending.text, ending.starts, ending.closest) == ("b.v > a.v", 1, "13 is not > 20")
+    assert "1 stopped by b.v > a.v (the closest: 13 is not > 20)" in str(found)
+
+
+def test_events_are_those_that_satisfy_a_step_by_themselves() -> None:
+    found = funnel("(A AS a ; (B AS b)+) FILTER a[v > 1] AND b.v = a.v AND b[v < 9]", "A1 A2 B9 B3")
+    assert [(step.of_type, step.events) for step in found.steps] == [(2, 1), (2, 1)]
+
+
+def test_stages_follow_the_clauses() -> None:
+    query = ensue.compile("SELECT LAST * FROM S WHERE A ; B AS b CONSUME BY ANY LIMIT 1")
+    found = query.funnel(rows("A A B B"))
+    assert [(stage.clause, stage.matches) for stage in found.stages] == [
+        ("pattern", 4),
+        ("SELECT LAST *", 2),
+        ("CONSUME BY ANY", 1),
+        ("LIMIT 1", 1),
+    ]
+
+
+def test_what_follows_is_a_stage() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE A NOT FOLLOWED BY B WITHIN 1 EVENTS")
+    found = query.funnel(rows("A B A C C"))
+    assert [stage.matches for stage in found.stages] == [2, 1]
+
+
+def test_a_sample_is_said() -> None:
+    found = funnel("A ; B", "A B A B A B", most_events=3)
+    assert (found.sample.events, found.sample.more, found.matches) == (3, True, 1)
+    assert "the first 3 events" in str(found)
+    whole = funnel("A ; B", "A B", most_events=2)
+    assert not whole.sample.more
+
+
+def test_numbers_beyond_the_limits_are_not_known() -> None:
+    where = "(A AS a ; (B AS b)+ ; C AS c) FILTER b.v + a.v > c.v"
+    found = funnel(where, "A1" + " B1" * 15 + " C1")
+    assert found.steps[-1].runs is None
+    assert "?" in str(found)
+
+
+def test_values_are_no_html() -> None:
+    found = ensue.compile("SELECT * FROM S WHERE A AS a FILTER a[k = '<b>&']").funnel(
+        [{"type": "A", "k": "<script>"}]
+    )
+    shown = found._repr_html_()
+    assert "<b>&" not in shown
+    assert "<script>" not in shown
+
+
+def test_streams_are_given_by_name() -> None:
+    query = ensue.compile("SELECT * FROM S, T WHERE S>A ; T>B WITHIN 9 [ts]")
+    left, right = [{"type": "A", "ts": 1}], [{"type": "B", "ts": 2}]
+    assert query.funnel({"S": left, "T": right}).matches == 1
