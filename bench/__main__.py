@@ -13,15 +13,19 @@ from rich.console import Console
 from bench import (
     aggregation,
     conditions,
+    deadlines,
+    distinct,
     enumeration,
     files,
     growth,
     hostile,
+    inner_windows,
     memory,
     operators,
     ordered,
     page,
     partitions,
+    refused,
     results,
     sequences,
     sessions,
@@ -29,6 +33,9 @@ from bench import (
     spark_steps,
     stages,
     startup,
+    strategies,
+    stream_designs,
+    threads,
     windows,
 )
 from bench.lab import laboratory
@@ -39,13 +46,19 @@ GROUPS: tuple[Group, ...] = (
     startup.GROUP,
     sequences.GROUP,
     windows.GROUP,
+    strategies.GROUP,
+    inner_windows.GROUP,
     operators.GROUP,
     partitions.GROUP,
+    threads.GROUP,
+    deadlines.GROUP,
     conditions.GROUP,
     ordered.GROUP,
+    distinct.GROUP,
     enumeration.LISTING,
     enumeration.COUNTING,
     aggregation.GROUP,
+    refused.GROUP,
     memory.WINDOW_GROUP,
     growth.READER_GROUP,
     files.GROUP,
@@ -55,6 +68,7 @@ GROUPS: tuple[Group, ...] = (
     spark.BATCH_GROUP,
     spark_steps.GROUP,
     spark.STREAM_GROUP,
+    stream_designs.GROUP,
     hostile.GROUP,
     stages.GROUP,
 )
@@ -105,11 +119,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"what to run: {', '.join(NAMES)}; or all")
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
+    parser.add_argument(
+        "--designs",
+        action="store_true",
+        help="with streaming: compare ways to keep the state instead",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the results")
     parser.add_argument(
         "--docs", action="store_true", help="run nothing; put the results into the documentation"
     )
     asked = parser.parse_args()
+    if asked.designs:
+        if asked.names != [spark.STREAM_GROUP.name]:
+            parser.error("--designs goes with the benchmark streaming")
+        asked.names = [stream_designs.GROUP.name]
     unknown = [name for name in asked.names if name not in NAMES]
     if unknown:
         parser.error(f"no benchmark '{unknown[0]}'; there are {', '.join(NAMES)}")

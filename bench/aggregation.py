@@ -78,6 +78,7 @@ def _measure(lab: Lab) -> list[Row]:
     rows.append(row(plain, window="10 s"))
     slower = None if with_values.failed else with_values.total / plain.total
     rows.append({**row(with_values, window="10 s"), "slower": slower})
+    rows += _nested(lab)
     few = Source(MILLION // 50, DENSE)
     large_ones = [
         Case(_FILTERED, large(computed=False), few, "arrow"),
@@ -87,6 +88,36 @@ def _measure(lab: Lab) -> list[Row]:
     rows.append(row(by_event, window="10 s"))
     slower = None if pruned.failed else pruned.total / by_event.total
     rows.append({**row(pruned, window="10 s"), "slower": slower})
+    return rows
+
+
+_LISTED, _INSIDE, _ROUNDS = (
+    "runs, listed",
+    "AGGREGATE inside",
+    "AGGREGATE in each round, and of all",
+)
+
+
+def nested(inner: str, outer: str = "") -> str:
+    """Return a query for runs of trades, perhaps with values computed inside of the pattern."""
+    return f"SELECT * FROM S\nWHERE (SELL ; {inner} ; SELL){outer}\nWITHIN 9 EVENTS"
+
+
+def _nested(lab: Lab) -> list[Row]:
+    """Compare listing with computed events inside of a pattern to plain listing, ids included."""
+    source = Source(MILLION // 50, DENSE)
+    made = "AGGREGATE Y[s = sum(b.volume)]"
+    texts = {
+        _LISTED: nested("(BUY AS b)+"),
+        _INSIDE: nested(f"((BUY AS b)+ {made})"),
+        _ROUNDS: nested(f"((BUY AS b) {made})+", " AGGREGATE Z[t = max(Y.s), n = count(Y)]"),
+    }
+    measured = lab.compare([Case(name, text, source, "ids") for name, text in texts.items()])
+    plain, *others = measured
+    rows: list[Row] = [row(plain, window="9 events")]
+    for each in others:
+        slower = None if each.failed or plain.failed else each.total / plain.total
+        rows.append({**row(each, window="9 events"), "slower": slower})
     return rows
 
 
@@ -106,6 +137,9 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
     targets.append(at_least("Q16 in windows of 10,000 events", 1e5, falling, "rate", "events/s"))
     beside = found[_COMPUTED, "10 s"].get("slower")
     targets.append(at_most("computed columns to none", 2, beside, "number", "times"))
+    for name in (_INSIDE, _ROUNDS):
+        slower = found[name, "9 events"].get("slower")
+        targets.append(at_most(f"{name}, to plain listing", 3, slower, "number", "times"))
     return targets
 
 

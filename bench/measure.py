@@ -97,7 +97,7 @@ def measure_here(
     yardstick = Yardstick(max(table.num_rows for table in tables.values()))
     for case, query, path in zip(cases, queries, paths, strict=True):
         # Kernels are loaded, Arrow starts its threads.
-        _finished(query.run(tables[path].slice(0, 5000)), case["finish"])
+        _finished(query.run(tables[path].slice(0, 5000), threads=1), case["finish"])
     gc.collect()
     before, peak = peak_memory(), 0
     runs: list[list[tuple[float, float]]] = [[] for _ in cases]
@@ -110,7 +110,7 @@ def measure_here(
         for turn in range(len(cases)):
             index = (turn + len(sticks)) % len(cases)
             start = time.perf_counter()
-            matches = queries[index].run(tables[paths[index]])
+            matches = queries[index].run(tables[paths[index]], threads=1)
             middle = time.perf_counter()
             found[index] = _finished(matches, cases[index]["finish"])
             runs[index].append((middle - start, time.perf_counter() - middle))

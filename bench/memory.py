@@ -29,7 +29,7 @@ def state_size(query: str, path: str) -> dict[str, Any]:
         made.append(evaluator)
 
     MatchDriver.__post_init__ = remember  # type: ignore[assignment, method-assign]
-    ensue.compile(query).run(read(path))
+    ensue.compile(query).run(read(path), threads=1)
     (evaluator,) = made
     arrays = [*evaluator.graph, *evaluator.configurations.slots]
     used = evaluator.counters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.lab import Lab
 from bench.measure import Case, row
-from bench.queries import OPERATORS, unfiltered
+from bench.queries import OPERATORS, together, unfiltered
 from bench.sequences import MILLION, SPEED, sizes
 from bench.streams import BUSY, Source, real_path
 from bench.tables import Column, Group, Row, Target, at_least
@@ -22,6 +22,9 @@ def _measure(lab: Lab) -> list[Row]:
         cases = [Case(name, query, source) for name, query in OPERATORS.items()]
         cases.append(Case(_ALL, unfiltered(), source))
         rows += [row(lab.measure(case), stream=_GENERATED) for case in cases]
+    few = Source(MILLION // 20, BUSY)
+    cases = [Case(f"ALL of {count}", together(count), few) for count in (5, 6, 7, 8, 9)]
+    rows += [row(lab.measure(case), stream=_GENERATED) for case in cases]
     if real_path() is not None:
         day = Source(224_473, real=True)
         cases = [Case(name, query, day) for name, query in OPERATORS.items()]

@@ -91,3 +91,17 @@ def by_account(*, never: bool, window: int = WINDOW) -> str:
         "PARTITION BY [account]\n"
         f"WITHIN {window} [stock_time]"
     )
+
+
+def together(count: int) -> str:
+    """Return ALL of sales of so many stocks, in any order.
+
+    >>> print(together(2))
+    SELECT * FROM S
+    WHERE (SELL AS T1 ALL SELL AS T2)
+    FILTER T1[name = 'MSFT'] AND T2[name = 'INTC']
+    WITHIN 50 EVENTS
+    """
+    events = " ALL ".join(f"SELL AS T{number + 1}" for number in range(count))
+    named = " AND ".join(f"T{i + 1}[name = '{NAMES[i]}']" for i in range(count))
+    return f"SELECT * FROM S\nWHERE ({events})\nFILTER {named}\nWITHIN 50 EVENTS"

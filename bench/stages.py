@@ -111,7 +111,7 @@ def profile_here(query: str, path: str, listed: bool, repetitions: int) -> dict[
     compiled = ensue.compile(query)
 
     def once(events: Any) -> None:
-        matches = compiled.run(events)
+        matches = compiled.run(events, threads=1)
         if listed:
             matches.to_arrow()
 

@@ -1,0 +1,1 @@
+"""Ensue beside other engines: the same streams, the same questions, counts compared."""
