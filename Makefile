@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kafka-demo test pipelines lint format fuzz bench tables clean
+.PHONY: help demo kafka-demo test pipelines lint format fuzz bench peers tables pictures docs dist clean
 
 help: ## Show this list
 	@echo "Usage: make TARGET [ARGS='more arguments']"
@@ -21,11 +21,11 @@ demo: $(READY) ## Find patterns in a day of generated trades on embedded Spark (
 kafka-demo: $(READY) ## Send trades to a Kafka broker of its own, and show alerts as they come (ARGS='--seconds 60')
 	@$(BIN)/python -m examples.kafka.demo $(ARGS)
 
-# Three processes on two cores: one has all tests on Spark, which mostly wait.
+# Three processes on two cores: two have the tests on Spark, which mostly wait.
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
 	@$(BIN)/python -m pytest -q -n 3 $(ARGS)
 
-pipelines: $(READY) ## Run the tests with a Kafka broker, Delta Lake and Iceberg (fetches their jars once)
+pipelines: $(READY) ## Run the tests with a Kafka broker, Delta Lake, Iceberg, executors, Spark Connect (fetches jars once)
 	@$(BIN)/python -m pytest -q -m pipelines tests/spark $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
@@ -52,12 +52,46 @@ fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROU
 bench: $(READY) ## Run the benchmarks
 	@$(BIN)/python -m bench $(ARGS)
 
+PEERS := bench/peers/.venv
+peers: $(PEERS)/.ready ## Run other engines beside Ensue and write docs/comparison.md (ARGS='--engines DuckDB,Esper')
+	@PYTHONPATH=. $(PEERS)/bin/python -m bench.peers $(ARGS)
+
+$(PEERS)/.ready: bench/peers/requirements.txt pyproject.toml constraints.txt
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r bench/peers/requirements.txt -e '.[spark]'
+	@touch $@
+
 tables: $(READY) ## Generate the parser's tables from the grammar
 	@$(BIN)/python -m ensue.language.generate
+
+pictures: $(READY) ## Draw the pictures of the documentation
+	@$(BIN)/python -W ignore docs/pictures/make.py
+
+docs: $(VENV)/.docs ## Build the site into build/site, with all links checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
+# Environments of their own, so that what is tried is the wheel and nothing else.
+dist: ## Build sdist and wheel into dist/, check them, and try the wheel in fresh environments
+	@rm -rf dist build/dist && mkdir -p build/dist
+	@$(PYTHON) -m venv build/dist/tools
+	@build/dist/tools/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6'
+	@build/dist/tools/bin/python -m build --outdir dist .
+	@build/dist/tools/bin/twine check --strict dist/*
+	@for extra in '' '[spark]'; do \
+	  rm -rf build/dist/fresh && $(PYTHON) -m venv build/dist/fresh && \
+	  build/dist/fresh/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	    "$$(echo dist/*.whl)$$extra" && \
+	  (cd build/dist && PYTHONPATH= fresh/bin/python ../../release/smoke.py $${extra:+--spark}) || exit 1; \
+	done
 
 clean: ## Remove caches and build products (.venv stays)
 	@rm -rf build dist .coverage .coverage.* htmlcov .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+$(VENV)/.docs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	@touch $@
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
