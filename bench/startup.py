@@ -41,6 +41,8 @@ _FIRST = {
     "a strategy": "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
     "a condition with =": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
     "a condition with <": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS",
+    "FIRST over a condition": "SELECT FIRST * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v "
+    "WITHIN 9 EVENTS",
     "MAX over a condition": "SELECT MAX * FROM S WHERE A AS a ; B+ AS b FILTER a.v = b.v "
     "WITHIN 9 EVENTS",
     "UNLESS over a condition": "SELECT * FROM S WHERE (A AS a ; C AS c) "

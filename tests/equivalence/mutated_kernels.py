@@ -102,8 +102,8 @@ def an_event_looks_for_its_partners_in_the_wrong_place(patch: Patch) -> None:
 def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
     original = configurations.rebuild
 
-    def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
-        original(tables, slots, index, keys)
+    def rebuild(tables: Any, slots: Any, index: Any, *rest: Any) -> None:
+        original(tables, slots, index, *rest)
         index.partners[:] = NIL
 
     patch.setattr(configurations, "rebuild", rebuild)
@@ -112,10 +112,10 @@ def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
 def compaction_indexes_what_was_there_before(patch: Patch) -> None:
     original = configurations.rebuild
 
-    def rebuild(tables: Any, slots: Any, index: Any, keys: Any) -> None:
+    def rebuild(tables: Any, slots: Any, index: Any, trees: Any, keys: Any) -> None:
         before = slots.registers.copy()
         slots.registers[: len(keys)] = before[: len(keys)][::-1]
-        original(tables, slots, index, keys)
+        original(tables, slots, index, trees, keys)
         slots.registers[:] = before
 
     patch.setattr(configurations, "rebuild", rebuild)

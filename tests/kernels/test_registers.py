@@ -37,6 +37,7 @@ class HandMade:
     """The automaton of QUERY: register 0 holds a.v, register 1 holds b.w."""
 
     indexes = (0,)
+    ordered = (False,)
 
     def arrays(self, _: int) -> Tables:
         cells = np.full((3, 4), STAY, np.int32)
@@ -65,7 +66,7 @@ class HandMade:
             ),
             access=np.array([NIL, NIL, NIL, NIL, 0], np.int32),
             indexes=np.array(self.indexes, np.int32),
-            ordered=np.array([False]),
+            ordered=np.array(self.ordered),
             indexed=np.array([[False], [False], [True]]),
             prefixes=np.array([NIL], np.int32),
             merges=np.zeros(5, bool),

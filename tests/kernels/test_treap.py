@@ -23,9 +23,9 @@ from ensue.kernels.layout import (
     Tables,
 )
 from ensue.kernels.match.index import link, unlink
-from ensue.kernels.match.layout import Index, Slots, new_index, new_slots
+from ensue.kernels.match.layout import Index, Slots, Trees, new_index, new_slots
 from ensue.kernels.match.registers import allowed
-from ensue.kernels.match.treap import search, trees_of
+from ensue.kernels.match.treap import search
 
 SIGNS = [DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST]
 CONTENTS = st.sampled_from([EMPTY, NULL, NULL + 1, -1, 0, 1, 2, LARGEST - 1, LARGEST])
@@ -39,20 +39,21 @@ class Group(NamedTuple):
     tables: Tables
     slots: Slots
     index: Index
+    trees: Trees
 
     def add(self, slot: int, content: int) -> None:
         self.slots.registers[slot, 0] = content
-        link(self.tables, self.slots, self.index, 0, slot, int(self.slots.heads[0]))
+        known = int(self.slots.heads[0])
+        link(self.tables, self.slots, self.index, self.trees, 0, slot, known)
 
     def drop(self, slot: int) -> None:
-        unlink(self.tables, self.slots, self.index, slot)
+        unlink(self.tables, self.slots, self.index, self.trees, slot)
 
     def found(self, sign: int, value: int, most: int = ROOM) -> set[int] | None:
         """Search; None where there are more than `most`."""
         room = np.full(most + 1, NIL, np.int32)
         waiting = np.zeros(ROOM, np.int32)
-        trees = trees_of(self.slots, self.index)
-        count = search(trees, 0, 0, 0, sign, value, most, room, waiting)
+        count = search(self.trees, 0, 0, 0, sign, value, most, room, waiting)
         assert len(set(room[:count])) == count
         return set(room[:count].tolist()) if count <= most else None
 
@@ -77,7 +78,9 @@ def group(few: int, size: int = ROOM) -> Group:
         merges=np.array([False]),
         clips=np.array([NIL]),
     )
-    return Group(tables, new_slots(size, 1, 1), new_index(size, 1, few))
+    slots, index = new_slots(size, 1, 1), new_index(size, 1, few)
+    trees = Trees(slots.registers, index.partners, index.before, index.after, index.whole)
+    return Group(tables, slots, index, trees)
 
 
 @given(

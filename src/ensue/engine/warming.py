@@ -40,7 +40,8 @@ STEPS = (
         "count(*)",
         "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 [t]",
     ),
-    Step("conditions", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS"),
+    Step("equalities", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS"),
+    Step("comparisons", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS"),
     Step(
         "count(*) with conditions",
         "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b FILTER a.v = b.v "

@@ -10,6 +10,7 @@ the statements, and of Numba's passes only those that translate, infer types and
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, PassManager, register_pass
 from numba.core.typed_passes import NoPythonBackend, NopythonTypeInference
-from numba.core.untyped_passes import FixupArgs, TranslateByteCode
+from numba.core.untyped_passes import DeadBranchPrune, FixupArgs, TranslateByteCode
 
 from ensue.kernels.compile.announcing import announce
 from ensue.kernels.compile.flatten import flatten
@@ -87,9 +88,33 @@ class LeanCompiler(CompilerBase):
         manager.finalize()
         return [manager]
 
+    def _compile_core(self) -> Any:
+        """Compile with the garbage collector at rest.
+
+        Hundreds of thousands of statements and values stay alive until the end; to look through
+        them again and again takes a tenth of the time and frees nothing.
+        """
+        base: Any = super()
+        if not gc.isenabled():
+            return base._compile_core()
+        gc.disable()
+        try:
+            return base._compile_core()
+        finally:
+            gc.enable()
+
     def passes(self) -> list[Any]:
         """Return the passes in order."""
-        return [TranslateByteCode, FixupArgs, Flatten, InferTypes, LeanLowering, NoPythonBackend]
+        prune = [DeadBranchPrune] if types.none in self.state.args else []
+        return [
+            TranslateByteCode,
+            FixupArgs,
+            *prune,
+            Flatten,
+            InferTypes,
+            LeanLowering,
+            NoPythonBackend,
+        ]
 
 
 class PartCompiler(LeanCompiler):

@@ -43,13 +43,6 @@ class Bounds(NamedTuple):
     """[hit, total]: what those before the window contribute."""
 
 
-def no_bounds() -> Bounds:
-    """Return the bounds of no total at all."""
-    none = np.zeros(0)
-    rows, marks = np.zeros((0, 0)), np.zeros((0, 0), bool)
-    return Bounds(np.zeros(0, bool), none, none, none, rows, marks, rows, rows, rows, rows)
-
-
 @helper
 def joined(greatest: bool, a: float, b: float) -> float:
     """Add a contribution to a total; what is no number stays none."""

@@ -110,18 +110,22 @@ def pack(graph: Graph) -> np.ndarray:
     return packed
 
 
-@helper
-def go_on(
+@kernel
+def list_matches(
     packed: Array,
     roots: Roots,
     limit: int,
     most: int,
-    bounds: Bounds,
-    bounded: bool,
+    bounds: Bounds | None,
     walk: Walk,
     found: Found,
 ) -> int:
-    """List matches, with bounds or without: a constant, so that each kernel has its own loop."""
+    """List matches until all are listed or `found` is full; return how many.
+
+    At most `limit` a root are listed, unless it is negative. The walk stops where it would follow
+    more than `most` paths of a root. With bounds, branches are skipped on which no path may end
+    with its totals inside them; without, the kernel is compiled without what looks at totals.
+    """
     held = walk.held
     now = held.shape[0] - 1
     count = 0
@@ -140,8 +144,9 @@ def go_on(
             walk.node[0] = roots.node[hit]
             walk.length[0] = 0
             walk.edge[0] = roots.edge[hit]
-            for total in range(held.shape[1]):
-                held[0, total] = bounds.begin[total]
+            if bounds is not None:
+                for total in range(held.shape[1]):
+                    held[0, total] = bounds.begin[total]
             depth = 1
             examined = walk.cursor[CARRIED] if hit == 0 else 0
         floor = roots.floor[hit]
@@ -154,7 +159,7 @@ def go_on(
             node = walk.node[depth]
             length = walk.length[depth]
             edge = walk.edge[depth]
-            if bounded:
+            if bounds is not None:
                 copy_totals(held, now, depth)
                 if not may_end_well(bounds, hit, held, now, node):
                     continue
@@ -166,13 +171,13 @@ def go_on(
                     right = packed[node, 1]
                     other = right & _LOW_HALF
                     inside = right >> 32 >= floor and packed[node, 2] >= edge
-                    if inside and bounded:
+                    if bounds is not None and inside:
                         inside = may_end_well(bounds, hit, held, now, other)
                     if inside:
                         walk.node[depth] = other
                         walk.length[depth] = length
                         walk.edge[depth] = edge
-                        if bounded:
+                        if bounds is not None:
                             copy_totals(held, depth, now)
                         depth += 1
                 elif label == CLIP:
@@ -181,12 +186,12 @@ def go_on(
                     walk.path_position[length] = packed[node, 3]
                     walk.path_label[length] = label
                     length += 1
-                    if bounded:
+                    if bounds is not None:
                         add_event(bounds, held, now, node)
                 node = word & _LOW_HALF
                 word = packed[node, 0]
                 label = word >> 32
-                if bounded:
+                if bounds is not None:
                     good = may_end_well(bounds, hit, held, now, node)
                     if not good:
                         break
@@ -217,26 +222,6 @@ def go_on(
     walk.cursor[ALIKE] = alike
     walk.cursor[EXAMINED] = examined
     return count
-
-
-@kernel
-def list_matches(
-    packed: Array, roots: Roots, limit: int, most: int, bounds: Bounds, walk: Walk, found: Found
-) -> int:
-    """List matches until all are listed or `found` is full; return how many.
-
-    At most `limit` a root are listed, unless it is negative. The walk stops where it would follow
-    more than `most` paths of a root.
-    """
-    return go_on(packed, roots, limit, most, bounds, False, walk, found)
-
-
-@kernel
-def list_bounded(
-    packed: Array, roots: Roots, limit: int, most: int, bounds: Bounds, walk: Walk, found: Found
-) -> int:
-    """Do the same, and skip branches on which no path may end within the bounds of its totals."""
-    return go_on(packed, roots, limit, most, bounds, True, walk, found)
 
 
 @kernel

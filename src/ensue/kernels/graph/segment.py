@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.kernels.graph.bounded import Bounds, no_bounds
+from ensue.kernels.graph.bounded import Bounds
 from ensue.kernels.graph.compact import mark_below
 from ensue.kernels.graph.enumerate import (
     ALIKE,
@@ -23,7 +23,6 @@ from ensue.kernels.graph.enumerate import (
     Split,
     Walk,
     count_matches,
-    list_bounded,
     list_matches,
     new_counts,
     new_found,
@@ -228,15 +227,14 @@ class Segment:
         `cursor` was in before, ExaminedError is raised after the listing of what was found.
         """
         hits, nodes = self.hits, len(self.graph.label)
-        bounds = bounds or no_bounds()
-        walk, packed = new_walk(nodes, len(bounds.low)), pack(self.graph)
+        walk = new_walk(nodes, 0 if bounds is None else len(bounds.low))
+        packed = pack(self.graph)
         found = new_found(at_once, max(8 * at_once, 2 * nodes + 4))
-        list_some = list_bounded if len(bounds.low) else list_matches
         if cursor is not None:
             walk.cursor[CARRIED] = cursor.examined(int(hits.end[0])) if len(hits.end) else 0
             cursor.segment, cursor.walk = self, walk
         while walk.cursor[HIT] < len(hits.end):
-            count = list_some(packed, hits.roots, self.limit, most, bounds, walk, found)
+            count = list_matches(packed, hits.roots, self.limit, most, bounds, walk, found)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
             if walk.cursor[DEPTH] and walk.cursor[EXAMINED] >= most:

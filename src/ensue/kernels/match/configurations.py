@@ -8,7 +8,7 @@ import numpy as np
 
 from ensue.kernels.layout import FREE, NIL, SLOTS
 from ensue.kernels.match.index import rebuild
-from ensue.kernels.match.layout import LIVE, Index, Slots, new_index, new_slots
+from ensue.kernels.match.layout import LIVE, Index, Slots, Trees, new_index, new_slots
 from ensue.kernels.memory import doubled
 from ensue.kernels.sets import distinct
 from ensue.kernels.tables import Table
@@ -33,6 +33,14 @@ class Configurations:
     def __post_init__(self) -> None:
         self.slots = new_slots(_FIRST_SLOTS, 1, self.registers)
         self.index = new_index(_FIRST_SLOTS, len(self.table.indexes), SCAN_LIMIT)
+
+    @property
+    def trees(self) -> Trees | None:
+        """The search trees; None where all conditions are equalities."""
+        if not any(self.table.ordered):
+            return None
+        slots, index = self.slots, self.index
+        return Trees(slots.registers, index.partners, index.before, index.after, index.whole)
 
     @property
     def count(self) -> int:
@@ -86,7 +94,7 @@ class Configurations:
         self.counters[FREE] = NIL
         if self.registers:
             slots.root[count:] = NIL
-            rebuild(self.table.arrays(1), slots, self.index, keys)
+            rebuild(self.table.arrays(1), slots, self.index, self.trees, keys)
             return
         slots.heads[:] = NIL
         same = np.zeros(count, bool)

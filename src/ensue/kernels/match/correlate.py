@@ -55,6 +55,7 @@ from ensue.kernels.match.layout import (
     Moves,
     Slots,
     State,
+    Trees,
 )
 from ensue.kernels.match.ranges import (
     NO_NODES,
@@ -66,7 +67,7 @@ from ensue.kernels.match.ranges import (
 )
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.sorting import sort_by_start
-from ensue.kernels.match.treap import search, trees_of
+from ensue.kernels.match.treap import search
 from ensue.kernels.minmax import smaller
 
 _SHARE = 8
@@ -79,8 +80,8 @@ WAITS, MOVES, ENDS = range(3)
 @helper
 def search_for(
     tables: Tables,
-    slots: Slots,
     index: Index,
+    trees: Trees,
     moves: Moves,
     group: int,
     step: int,
@@ -95,7 +96,7 @@ def search_for(
     guard = tables.guard_rows[step]
     most = smaller(index.size[group] // _SHARE + _SHARE, moves.spare.shape[0] - 1)
     count = search(
-        trees_of(slots, index),
+        trees,
         tables.indexes[number],
         number,
         group,
@@ -136,9 +137,11 @@ def note(moves: Moves, moving: int, ending: int, slot: int, step: int) -> None:
 
 
 @helper
-def release(tables: Tables, slots: Slots, index: Index, counters: Array, slot: int) -> None:
+def release(
+    tables: Tables, slots: Slots, index: Index, trees: Trees | None, counters: Array, slot: int
+) -> None:
     """Free the slot of a configuration."""
-    unlink(tables, slots, index, slot)
+    unlink(tables, slots, index, trees, slot)
     slots.root[slot] = NIL
     slots.next[slot] = counters[FREE]
     counters[FREE] = slot
@@ -149,6 +152,7 @@ def correlate(
     tables: Tables,
     state: State,
     index: Index,
+    trees: Trees | None,
     moves: Moves,
     events: Input,
     window: Window,
@@ -157,7 +161,8 @@ def correlate(
 ) -> tuple[int, int, int]:
     """Read events from `begin` on; return (why it stopped, at which event, in which state).
 
-    It stops where there are more than `most` configurations.
+    It stops where there are more than `most` configurations. Without search trees it is compiled
+    for equalities alone.
     """
     graph = state.graph
     slots = state.slots
@@ -212,60 +217,53 @@ def correlate(
                     keeps = True
                     if not tables.finals[step]:
                         continue
-                tree = planted(tables, index, step, group)
-                if tree != NIL:
-                    before = parts
-                    parts = gather_parts(
-                        tables,
-                        slots,
-                        index,
-                        graph,
-                        counters,
-                        moves,
-                        group,
-                        tree,
-                        step,
-                        events.values,
-                        event,
-                        floor,
-                        edge,
-                        before,
-                    )
-                    if parts == NO_NODES:
-                        return CRAMPED, event, 3 * index.counts[LIVE]
-                    if parts == NO_ROOM or moving == capacity:
-                        return FULL, event, 2 * capacity
-                    if parts > before:
-                        moves.slot[moving] = PARTS
-                        moves.step[moving] = step
-                        moves.node[moving] = before
-                        moves.start[moving] = parts
-                        moving += 1
-                    continue
                 number = tables.access[step]
                 hashed = number != NIL and not tables.ordered[number]
-                if number != NIL and not hashed and index.partners[number, group] != NIL:
-                    found = search_for(
-                        tables, slots, index, moves, group, step, events.values, event
-                    )
-                    if found != NIL:
-                        for i in range(found):
-                            slot = moves.spare[i]
-                            fate = fate_of(
-                                tables, state, step, slot, events.values, event, floor, edge
-                            )
-                            if fate != WAITS:
-                                if moving == capacity or ending == capacity:
-                                    return FULL, event, 2 * capacity
-                                note(moves, moving, ending, slot, step)
-                                moving += fate == MOVES
-                                ending += fate == ENDS
+                found = NIL
+                if trees is not None:
+                    tree = planted(tables, index, trees, step, group)
+                    if tree != NIL:
+                        before = parts
+                        parts = gather_parts(
+                            tables,
+                            slots,
+                            trees,
+                            graph,
+                            counters,
+                            moves,
+                            group,
+                            tree,
+                            step,
+                            events.values,
+                            event,
+                            floor,
+                            edge,
+                            before,
+                        )
+                        if parts == NO_NODES:
+                            return CRAMPED, event, 3 * index.counts[LIVE]
+                        if parts == NO_ROOM or moving == capacity:
+                            return FULL, event, 2 * capacity
+                        if parts > before:
+                            moves.slot[moving] = PARTS
+                            moves.step[moving] = step
+                            moves.node[moving] = before
+                            moves.start[moving] = parts
+                            moving += 1
                         continue
-                # Those with the event's own value, and those in which the register is empty.
+                    if number != NIL and not hashed and trees.root[number, group] != NIL:
+                        found = search_for(
+                            tables, index, trees, moves, group, step, events.values, event
+                        )
+                # What a search has found; else those with the event's own value and those in which
+                # the register is empty; else all of the group.
                 for turn in range(2 if hashed else 1):
                     register = 0
                     content = EMPTY
-                    if not hashed:
+                    place = 0
+                    if found != NIL:
+                        slot = moves.spare[0] if found > 0 else NIL
+                    elif not hashed:
                         slot = index.first[group]
                     else:
                         register = tables.indexes[number]
@@ -275,7 +273,11 @@ def correlate(
                             ]
                         slot = index.partners[number, partners_of(index, group, content)]
                     while slot != NIL:
-                        following = index.after[slot, number] if hashed else slots.next[slot]
+                        if found != NIL:
+                            place += 1
+                            following = moves.spare[place] if place < found else NIL
+                        else:
+                            following = index.after[slot, number] if hashed else slots.next[slot]
                         if not hashed or (
                             slots.registers[slot, register] == content
                             and index.group[slot] == group
@@ -327,7 +329,7 @@ def correlate(
                 start = counters[STARTS] - 1
                 for register in range(registers):
                     moves.registers[move, register] = EMPTY
-            elif slot == PARTS:
+            elif trees is not None and slot == PARTS:
                 last_part = moves.start[move]
                 node = join_parts(graph, counters, moves, moves.node[move], last_part)
                 start = moves.part_start[last_part - 1]
@@ -350,7 +352,7 @@ def correlate(
         for i in range(ending):
             slot = moves.dropped[i]
             if slots.root[slot] != NIL:
-                release(tables, slots, index, counters, slot)
+                release(tables, slots, index, trees, counters, slot)
 
         # Earlier starts are joined first, so that later ones come to stand on the left.
         sort_by_start(moves.start, moves.order, moves.spare, moving)
@@ -379,12 +381,13 @@ def correlate(
                 slot = find_slot(slots, index, group, moves.registers, move)
             if slot != NIL:
                 add_runs(state, slot, node, start, floor, edge)
-                touch(tables, slots, index, slot)
+                if trees is not None:
+                    touch(tables, slots, index, trees, slot)
             else:
                 slot = take_slot(slots, counters, target, node, start)
                 for register in range(registers):
                     slots.registers[slot, register] = moves.registers[move, register]
-                group = link(tables, slots, index, key, slot, group)
+                group = link(tables, slots, index, trees, key, slot, group)
 
         if hit != NIL:
             add_hit(state.hits, counters, position, hit, edge, floor, key)
@@ -392,5 +395,6 @@ def correlate(
                 counters[FLOOR] = counters[STARTS]
             elif window.consume == CONSUME_PARTITION:
                 while slots.heads[key] != NIL:
-                    release(tables, slots, index, counters, index.first[slots.heads[key]])
+                    slot = index.first[slots.heads[key]]
+                    release(tables, slots, index, trees, counters, slot)
     return DONE, symbols.shape[0], 0

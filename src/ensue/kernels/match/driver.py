@@ -216,8 +216,10 @@ class MatchDriver:
             if len(self._pending.place) < len(tables.cells):
                 self._pending = new_pending(len(self._pending.mover), len(tables.cells))
             return evaluate(tables, state, self._pending, events, window, begin)
-        index = self.configurations.index
-        return correlate(tables, state, index, self._moves, events, window, self._crowd, begin)
+        index, trees = self.configurations.index, self.configurations.trees
+        return correlate(
+            tables, state, index, trees, self._moves, events, window, self._crowd, begin
+        )
 
     def _make_room(
         self, steps: int, clock: int, key_clocks: np.ndarray | None, nodes_wanted: int = 0

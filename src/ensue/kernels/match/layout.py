@@ -75,6 +75,20 @@ class Index(NamedTuple):
     """[slot, index]: the node of all in the tree below it, or STALE, or NOTHING."""
 
 
+class Trees(NamedTuple):
+    """The search trees among the indexes (treap.py): arrays of the slots and of the index."""
+
+    contents: Int64
+    """[slot, register]."""
+    root: Int32
+    """[index, group]."""
+    lower: Int32
+    higher: Int32
+    """[slot, index]: the children."""
+    whole: Int32
+    """[slot, index]: the node of all below it, STALE where something changed (ranges.py)."""
+
+
 STALE, NOTHING = -1, -2
 """Instead of a node of all below a slot: it is not known, or all runs there are over."""
 

@@ -31,8 +31,8 @@ from ensue.kernels.layout import (
     Tables,
 )
 from ensue.kernels.match.evaluate import is_over, join
-from ensue.kernels.match.layout import NOTHING, STALE, Index, Moves, Slots
-from ensue.kernels.match.treap import Trees, goes_before, trees_of
+from ensue.kernels.match.layout import NOTHING, STALE, Index, Moves, Slots, Trees
+from ensue.kernels.match.treap import goes_before
 from ensue.kernels.minmax import larger, smaller
 
 NO_NODES, NO_ROOM = -3, -4
@@ -40,10 +40,9 @@ NO_NODES, NO_ROOM = -3, -4
 
 
 @subroutine
-def touch(tables: Tables, slots: Slots, index: Index, slot: int) -> None:
+def touch(tables: Tables, slots: Slots, index: Index, trees: Trees, slot: int) -> None:
     """Note that a configuration has got other runs."""
     group = index.group[slot]
-    trees = trees_of(slots, index)
     for number in range(tables.indexes.shape[0]):
         if tables.ordered[number] and tables.indexed[slots.state[slot], number]:
             other = trees.root[number, group]
@@ -221,17 +220,18 @@ def least_content(trees: Trees, register: int, number: int, group: int) -> int:
 
 
 @helper
-def planted(tables: Tables, index: Index, step: int, group: int) -> int:
+def planted(tables: Tables, index: Index, trees: Trees, step: int, group: int) -> int:
     """Return the tree of a group in which a step finds what it moves as few nodes, or NIL."""
     found = NIL
     if tables.merges[step]:
         own = tables.access[step]
         for number in range(tables.indexes.shape[0]):
+            # Numba compiles a function of its own for a comparison with a tuple.
             if (
-                own in (NIL, number)
+                (own == NIL or own == number)  # noqa: SIM109
                 and tables.ordered[number]
                 and tables.indexed[index.state[group], number]
-                and index.partners[number, group] != NIL
+                and trees.root[number, group] != NIL
             ):
                 found = number
     return found
@@ -241,7 +241,7 @@ def planted(tables: Tables, index: Index, step: int, group: int) -> int:
 def gather_parts(
     tables: Tables,
     slots: Slots,
-    index: Index,
+    trees: Trees,
     graph: Graph,
     counters: Array,
     moves: Moves,
@@ -259,7 +259,6 @@ def gather_parts(
     All guards of the step that look at registers look at the one whose tree it is, and for equality
     at the one that it is sorted by first.
     """
-    trees = trees_of(slots, index)
     register = tables.indexes[number]
     prefix = tables.prefixes[number]
     equal = NULL
@@ -317,6 +316,7 @@ def gather_parts(
         for kind in range(1 if prefix == NIL or equal == NULL else 2):
             if count < 0:
                 return count
+            value = EMPTY if kind == 0 else equal
             count = add_parts(
                 trees,
                 slots,
@@ -324,7 +324,7 @@ def gather_parts(
                 counters,
                 moves,
                 prefix,
-                EMPTY if kind == 0 else equal,
+                value,
                 register,
                 number,
                 group,

@@ -10,8 +10,6 @@ one), a tree has the children of a slot, and in `partners` at the group's number
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ensue.kernels.compile.jit import helper, subroutine
 from ensue.kernels.layout import (
     AT_LEAST,
@@ -24,32 +22,10 @@ from ensue.kernels.layout import (
     NIL,
     NULL,
     Array,
-    Int32,
-    Int64,
 )
-from ensue.kernels.match.layout import STALE, Index, Slots
+from ensue.kernels.match.layout import STALE, Trees
 from ensue.kernels.match.registers import stirred
 from ensue.kernels.minmax import smaller
-
-
-class Trees(NamedTuple):
-    """The trees of one index; no more than they need, because subroutines copy what they get."""
-
-    contents: Int64
-    """[slot, register]."""
-    root: Int32
-    """[index, group]."""
-    lower: Int32
-    higher: Int32
-    """[slot, index]: the children."""
-    whole: Int32
-    """[slot, index]: the node of all below it, STALE where something changed (ranges.py)."""
-
-
-@helper
-def trees_of(slots: Slots, index: Index) -> Trees:
-    """Return the trees among the indexes."""
-    return Trees(slots.registers, index.partners, index.before, index.after, index.whole)
 
 
 @helper
