@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.kernels.compile.jit import helper, kernel
+from ensue.kernels.compile.jit import helper, kernel, subroutine
 from ensue.kernels.layout import FOREVER, NIL, UNION, Array, Graph, Int32, Int64
 from ensue.kernels.minmax import smaller
 
@@ -78,8 +78,16 @@ def is_inside(graph: Graph, start: int, edge: int, floor: int) -> bool:
 @helper
 def led_to(graph: Graph, order: Order, node: int, only: int, edge: int, floor: int) -> int:
     """Return where spines lead from a node for NEXT and FIRST: the same paths are preferred."""
+    if graph.label[node] == UNION:
+        node = led_on(graph, order, node, only, edge, floor)
+    return node
+
+
+@subroutine
+def led_on(graph: Graph, order: Order, node: int, only: int, edge: int, floor: int) -> int:
+    """Return where spines lead from a union."""
     notes = order.notes
-    moving = graph.label[node] == UNION
+    moving = True
     while moving:
         before = node
         if notes[node, SAME] != node:
