@@ -10,7 +10,7 @@ what those conditions ask of them (see results/correlation.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from ensue.analysis.bound import BoundQuery
 from ensue.automata.compiled import AtStart, Compiled
 from ensue.automata.deferred import Interval
 from ensue.errors import BudgetError
-from ensue.kernels.graph.segment import Listing
+from ensue.kernels.graph.segment import Listing, Segment
 from ensue.kernels.match.evaluate import carry_latest
 from ensue.kernels.sets import union
 from ensue.logic.evaluate import Tally
@@ -42,6 +42,8 @@ _NEVER = -1
 
 class Engine(Protocol):
     """What evaluates ψ; it reports one match, the latest, for each completing event."""
+
+    reader: Callable[[Segment], None] | None
 
     def begin_at(self, position: int) -> None: ...
     def check(self, stream: EventBatch) -> None: ...
@@ -66,6 +68,14 @@ class AbsenceOperator:
     shares_keys: bool = False
     """Whether the engine has no keys of its own, and goes by the numbers that φ gives them."""
     _replay: ReplayPoint = field(default_factory=ReplayPoint)
+    _ended: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    """Where matches end, and the latest start of each, that were read as they were found."""
+
+    def read(self, segment: Segment) -> None:
+        """Note where matches end and start, which is all there is to know of them."""
+        graph, hits = segment.graph, segment.hits
+        # A node knows the latest start below it, which is inside the window.
+        self._ended.append((hits.end, graph.start_position[graph.start[hits.root]]))
 
     @property
     def barriers(self) -> Barriers | AbsentMatches:
@@ -125,12 +135,9 @@ class AbsenceOperator:
                 raise self._stopped(error, stream, keys, first_needed) from error
             self._keep(stream)
         else:
-            assert isinstance(found, GraphMatches)
-            for segment in found.segments:
-                # A node knows the latest start below it, which is inside the window.
-                graph, hits = segment.graph, segment.hits
-                starts = graph.start_position[graph.start[hits.root]]
-                np.maximum.at(latest, hits.end - stream.first, starts)
+            for ends, starts in self._ended:
+                latest[ends - stream.first] = starts
+            self._ended.clear()
         carry_latest(keys, self.by_key, latest)
         self.latest_starts = [
             each for each in self.latest_starts if each.first + len(each.latest) > first_needed
@@ -365,7 +372,9 @@ def open_absence(
 ) -> AbsenceOperator:
     """Return the evaluation of a ψ by an engine, which may share the keys of φ."""
     if not interval.outer:
-        return AbsenceOperator(engine, shares_keys=shared)
+        absence = AbsenceOperator(engine, shares_keys=shared)
+        engine.reader = None if absent_checks(absent) else absence.read
+        return absence
     outer = frozenset(name for name, _ in interval.outer)
     correlation = Correlation(tuple(absent.plan.correlated), outer, tally)
     return CorrelatedAbsenceOperator(engine, happened=AbsentMatches(correlation))

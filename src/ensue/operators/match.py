@@ -83,6 +83,8 @@ class MatchOperator:
     """Gives the numbers of keys for which another operator keeps state."""
     choice: Choice | None = None
     """What SELECT chooses on the match graph; None: all matches."""
+    reader: Callable[[Segment], None] | None = None
+    """Reads hits as they are found, where nobody lists their matches."""
     _counts_events: bool = field(init=False)
     """Whether some window counts events."""
     _nothing: OperatorOutput = field(init=False)
@@ -227,6 +229,7 @@ class MatchOperator:
             stopped = push_absences(self.absences, follower, stream, keys, oldest)
         end = len(stream.times) if stopped is None else stopped.position - stream.first
         decided, segments = self._decided(stream, keys), list[Segment]()
+        self.evaluator.lends = self.reader is not None or decided is not None
         found = self.evaluator.push(
             symbols[:end],
             clocks[:end],
@@ -239,10 +242,12 @@ class MatchOperator:
         )
         try:
             for segment in found:
-                if decided is None:
-                    segments.append(segment)
+                if decided is not None:
+                    decided.take(segment)
+                elif self.reader is not None:
+                    self.reader(segment)
                 else:
-                    decided.take(segment, self.evaluator.reached)
+                    segments.append(segment)
         except BudgetError as error:
             end = self.evaluator.reached
             stopped = StoppedError(error, NO_OUTPUT, int(stream.all_positions()[end]))

@@ -57,9 +57,9 @@ class DecidedOutcome:
     times: list[np.ndarray] = field(default_factory=list)
     lasts: list[np.ndarray] = field(default_factory=list)
 
-    def take(self, segment: Segment, read: int) -> None:
-        """Let hits of the batch wait, and so many events pass."""
-        self.pending.take(segment, read, self)
+    def take(self, segment: Segment) -> None:
+        """Let hits of the batch wait, and the events before the last of them pass."""
+        self.pending.take(segment, self)
 
     def finished(self, read: int) -> DecidedOutcome:
         """Let so many events of the batch pass, and no more."""
@@ -134,8 +134,12 @@ class PendingMatches:
             self.lists = grown
         return DecidedOutcome(pending=self)
 
-    def take(self, segment: Segment, end: int, outcome: DecidedOutcome) -> None:
-        """Let hits of the batch wait, and events up to a number pass."""
+    def take(self, segment: Segment, outcome: DecidedOutcome) -> None:
+        """Let hits of the batch wait, and the events before the last of them pass.
+
+        That one has to wait: the next segment may have more of its matches.
+        """
+        assert self._passing is not None
         self.limit = segment.limit
         hits = self.graph.add(segment)
         count, more = int(self.cursor[TOTAL]), len(hits.end)
@@ -147,8 +151,10 @@ class PendingMatches:
             mine[count : count + more] = theirs
         self.entries.end[count : count + more] = hits.end
         self.entries.key[count : count + more] = hits.key
+        self.entries.next[count : count + more] = NIL
+        self.entries.verdict[count : count + more] = WAITS
         self.cursor[TOTAL] += more
-        self.pass_to(end, outcome)
+        self.pass_to(int(hits.end[-1]) - self._passing.first_position, outcome)
 
     def pass_to(self, end: int, outcome: DecidedOutcome) -> None:
         """Let events of the batch pass, up to a number."""
@@ -232,7 +238,8 @@ class PendingMatches:
         self.entries = _grown(own, _new_entries(size), len(alive))
         self.lists.head[:] = place[self.lists.head]
         self.lists.tail[:] = place[self.lists.tail]
-        self.cursor[:] = (0, len(alive), len(alive))
+        to_arrive = total - int(self.cursor[ARRIVED])
+        self.cursor[:] = (0, len(alive) - to_arrive, len(alive))
 
     def check(self, most: int, position: int) -> None:
         """Stop before the event at a position where what waits needs too many bytes."""
@@ -344,7 +351,7 @@ def _new_entries(size: int) -> Entries:
         np.empty(size, np.int64),
         np.empty(size, np.int32),
         np.empty(size, np.int32),
-        np.full(size, WAITS, np.int8),
+        np.empty(size, np.int8),
     )
 
 

@@ -32,11 +32,24 @@ class Marks(NamedTuple):
     """[start], and one more: its new number."""
 
 
-@kernel
-def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int]:
-    """Mark what lies below the roots; return how many nodes and starts, and the first node.
+class Alive(NamedTuple):
+    """Between which nodes and starts all lies that was marked, and where it is copied to."""
 
-    The edges of the roots do not decrease, unless clocks are numbers within keys.
+    begin: int
+    end: int
+    start_begin: int
+    start_end: int
+    to_node: int
+    to_start: int
+
+
+@kernel
+def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int, int, int, int]:
+    """Mark what lies below the roots.
+
+    Return how many nodes and starts are alive, the first node and the one after the last, the
+    first start and the one after the last. What lies outside of these is not looked at. The edges
+    of the roots do not decrease, unless clocks are numbers within keys.
     """
     places = marks.places
     node_edges = marks.node_edges
@@ -60,6 +73,9 @@ def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int]:
         if places[root] == 0 or first < places[root]:
             places[root] = first
     kept = 0
+    end = node
+    start_begin = new_starts.shape[0] - 1
+    start_end = 0
     while pending > 0:
         node -= 1
         first = places[node]
@@ -82,28 +98,29 @@ def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int]:
             pending += places[child] == 0
             if places[child] == 0 or first < places[child]:
                 places[child] = first
-        new_starts[graph.start[node]] = 1
+        own = graph.start[node]
+        new_starts[own] = 1
+        start_begin = smaller(start_begin, own)
+        start_end = larger(start_end, own + 1)
     count = 0
-    for start in range(new_starts.shape[0]):
+    for start in range(start_begin, start_end):
         used = new_starts[start]
         new_starts[start] = count
         count += used
-    return kept, count, node
+    new_starts[start_end] = count
+    return kept, count, node, end, start_begin, start_end
 
 
 @kernel
-def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Graph) -> int:
-    """Copy what was marked, to the same graph or to another; return how many nodes there are.
-
-    Nothing was marked before the node `begin`.
-    """
-    for start in range(new_starts.shape[0] - 1):
+def gather(graph: Graph, alive: Alive, places: Array, new_starts: Array, into: Graph) -> int:
+    """Copy what was marked, to the same graph or to another; return where the nodes end there."""
+    for start in range(alive.start_begin, alive.start_end):
         place = new_starts[start]
         if new_starts[start + 1] > place:
-            into.start_position[place] = graph.start_position[start]
-            into.start_clock[place] = graph.start_clock[start]
-    count = 0
-    for node in range(begin, places.shape[0]):
+            into.start_position[alive.to_start + place] = graph.start_position[start]
+            into.start_clock[alive.to_start + place] = graph.start_clock[start]
+    count = alive.to_node
+    for node in range(alive.begin, alive.end):
         if places[node] == 0:
             continue
         left = graph.left[node]
@@ -117,7 +134,7 @@ def gather(graph: Graph, begin: int, places: Array, new_starts: Array, into: Gra
         into.left[count] = new_left
         into.right[count] = new_right
         into.position[count] = graph.position[node]
-        into.start[count] = new_starts[graph.start[node]]
+        into.start[count] = alive.to_start + new_starts[graph.start[node]]
         count += 1
         places[node] = count
     return count
@@ -129,20 +146,31 @@ class Marked(NamedTuple):
     places: Int32
     """[node]: 0, or something else for those alive; once gathered one more than its place."""
     new_starts: Int32
-    """[start]: its new number."""
+    """[start]: its new number, from 0 on."""
     nodes: int
     starts: int
     """How many there are; fewer nodes are left where one side of a union is."""
     begin: int
-    """The first node that is alive."""
+    end: int
+    start_begin: int
+    start_end: int
+    """Between which nodes and starts they are."""
 
     def gathered(self, graph: Graph, into: Graph) -> Graph:
-        """Copy what is alive, to the same graph or to another that has room."""
-        return cut(into, gather(graph, self.begin, self.places, self.new_starts, into), self.starts)
+        """Copy what is alive, to the same graph or to another that has room; return that part."""
+        return cut(into, self.append(graph, into, 0, 0), self.starts)
 
-    def moved(self, hits: Hits) -> Hits:
+    def append(self, graph: Graph, into: Graph, to_node: int, to_start: int) -> int:
+        """Copy what is alive behind what is there already; return where its nodes end."""
+        alive = Alive(
+            self.begin, self.end, self.start_begin, self.start_end, to_node, to_start
+        )
+        return gather(graph, alive, self.places, self.new_starts, into)
+
+    def moved(self, hits: Hits, to_start: int = 0) -> Hits:
         """Return hits with their roots and floors as they are once gathered."""
-        return hits._replace(root=self.place_of(hits.root), floor=self.new_starts[hits.floor])
+        floor = self.new_starts[hits.floor] + np.int32(to_start)
+        return hits._replace(root=self.place_of(hits.root), floor=floor)
 
     def place_of(self, nodes: np.ndarray) -> np.ndarray:
         """Return where nodes that are alive stand once gathered."""

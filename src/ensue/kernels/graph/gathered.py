@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ensue.kernels.graph.compact import cut
+from ensue.kernels.graph.compact import cut, mark_below
 from ensue.kernels.graph.segment import Segment
-from ensue.kernels.layout import NIL, Graph, Hits, new_graph
+from ensue.kernels.layout import Graph, Hits, new_graph
 from ensue.kernels.memory import doubled
 
 _FIRST_NODES = 64
 
 _NODES_A_HIT = 4
 """Hits that are fewer than one for so many nodes get a copy of what they need."""
+
+_ROOM, _SPARE = 2, 8
+"""New arrays have so many times the room that is needed, and are left when they have so many."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,8 @@ class GatheredGraph:
     starts: int = 0
     first: int | None = None
     """The first position where a match starts."""
+    lent: bool = False
+    """Whether matches read these arrays, so that nothing in them may be overwritten."""
 
     @property
     def used(self) -> Graph:
@@ -43,23 +48,20 @@ class GatheredGraph:
         return sum(each.nbytes for each in self.graph)
 
     def add(self, segment: Segment) -> Hits:
-        """Append what the hits of a segment need, and return the hits as they are here."""
-        own = segment.trimmed()
-        self._reserve(self.nodes + len(own.graph.label), self.starts + len(own.graph.start_clock))
+        """Append what the matches of a segment need, and return its hits as they are here."""
+        every = [self._append(part) for part in segment.parts()]
+        return every[0] if len(every) == 1 else Hits(*map(np.concatenate, zip(*every, strict=True)))
+
+    def _append(self, segment: Segment) -> Hits:
+        marked = mark_below(segment.graph, segment.hits.roots, within_keys=True)
         nodes, starts = self.nodes, self.starts
-        self.nodes += len(own.graph.label)
-        self.starts += len(own.graph.start_clock)
-        here = self.used
-        for name in ("label", "position", "start_position", "start_clock"):
-            array = getattr(own.graph, name)
-            getattr(here, name)[len(getattr(here, name)) - len(array) :] = array
-        for mine, theirs in ((here.left, own.graph.left), (here.right, own.graph.right)):
-            mine[nodes:] = np.where(theirs == NIL, NIL, theirs + nodes)
-        here.start[nodes:] = own.graph.start + starts
-        if len(own.graph.start_position):
-            first = int(own.graph.start_position.min())
+        self._reserve(nodes + marked.nodes, starts + marked.starts)
+        self.nodes = marked.append(segment.graph, self.graph, nodes, starts)
+        self.starts += marked.starts
+        if marked.starts:
+            first = int(self.graph.start_position[starts : self.starts].min())
             self.first = first if self.first is None else min(first, self.first)
-        return own.hits._replace(root=own.hits.root + nodes, floor=own.hits.floor + starts)
+        return marked.moved(segment.hits, starts)
 
     def _reserve(self, nodes: int, starts: int) -> None:
         if nodes <= len(self.graph.label) and starts <= len(self.graph.start_clock):
@@ -69,22 +71,35 @@ class GatheredGraph:
         )
         for old, new in zip(self.used, grown, strict=True):
             new[: len(old)] = old
-        self.graph = grown
+        self.graph, self.lent = grown, False
 
     def segment(self, hits: Hits, limit: int) -> Segment:
         """Return hits with a graph that outlives what comes: these arrays, or a copy."""
         top = int(hits.root.max()) + 1
-        starts = int(self.graph.start[:top].max()) + 1
-        whole = Segment(cut(self.graph, top, starts), hits, limit, lent=True)
-        return whole.trimmed() if len(hits.end) * _NODES_A_HIT < top else whole
+        whole = Segment(cut(self.graph, top, self.starts), hits, limit, lent=True)
+        if len(hits.end) * _NODES_A_HIT < top:
+            return whole.trimmed()
+        self.lent = True
+        return whole
 
     def keep(self, hits: Hits) -> Hits:
-        """Keep what some hits need in new arrays, and return the hits as they are there."""
-        kept = GatheredGraph()
-        moved = kept.add(Segment(self.used, hits, -1, lent=True)) if len(hits.end) else hits
-        self.graph, self.nodes, self.starts = kept.graph, kept.nodes, kept.starts
-        self.first = kept.first
-        return moved
+        """Keep what some hits need, and return the hits as they are then.
+
+        What is kept moves to new arrays where matches read these, or where they are too large.
+        """
+        marked = mark_below(self.used, hits.roots, within_keys=True)
+        nodes, starts = len(self.graph.label), len(self.graph.start_clock)
+        into = self.graph
+        if self.lent or _SPARE * marked.nodes < nodes or _SPARE * marked.starts < starts:
+            into = new_graph(
+                doubled(_FIRST_NODES, _ROOM * marked.nodes),
+                doubled(_FIRST_NODES, _ROOM * marked.starts),
+            )
+        self.nodes = marked.append(self.graph, into, 0, 0)
+        self.graph, self.starts, self.lent = into, marked.starts, False
+        positions = into.start_position[: self.starts]
+        self.first = int(positions.min()) if self.starts else None
+        return marked.moved(hits)
 
     def positions(self) -> np.ndarray:
         """Return where matches start, and what they bind."""

@@ -49,6 +49,8 @@ class Configurations:
 
     def used(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the slots in use and their keys, those of one key together."""
+        if not self.counters[SLOTS]:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if not self.registers:
             return _listed(self.slots)
         used = np.flatnonzero(self.slots.root[: self.counters[SLOTS]] != NIL)
@@ -86,6 +88,8 @@ class Configurations:
     ) -> None:
         """Write configurations with new roots into the first slots, key by key."""
         slots, count = self.slots, len(used)
+        if not self.registers and not count and not self.counters[SLOTS]:
+            return
         slots.state[:count] = slots.state[used]
         slots.registers[:count] = slots.registers[used]
         slots.root[:count] = roots

@@ -85,6 +85,8 @@ class MatchDriver:
     """How many registers a configuration has."""
     chooser: Chooser | None = None
     """Chooses among the matches of hits; None: all are handed out."""
+    lends: bool = False
+    """Whether segments are read before the next one is asked for, and need no graph of their own."""
     expiring: tuple[tuple[int, int], ...] = ()
     """Registers with a column of values: what holds less than an event's value can go nowhere."""
     counters: np.ndarray = field(init=False)
@@ -233,6 +235,8 @@ class MatchDriver:
         elif self.registers:
             kept.reindex(self.graph.start)
         counters, keys = self.counters, len(kept.slots.heads)
+        if self.lends and not counters[SLOTS]:
+            keys = 1  # nothing is kept by key
         # Compacting looks at every key, so with many of them it had better be rare.
         nodes = doubled(len(self.graph.label), keys)
         starts = doubled(len(self.graph.start_clock), keys)
@@ -291,11 +295,16 @@ class MatchDriver:
         count = int(self.counters[HITS])
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
+        hand_out = self._lent if self.lends else self.arena.hand_out
         if self.chooser is None:
-            yield self.arena.hand_out(hits, self.limit)
+            yield hand_out(hits, self.limit)
         else:
             used, labels = self.arena.used, self.table.labels
-            yield from self.chooser.choose(used, labels, hits, self.limit, self.arena.hand_out)
+            yield from self.chooser.choose(used, labels, hits, self.limit, hand_out)
+
+    def _lent(self, hits: Hits, limit: int) -> Segment:
+        """Give hits the graph as it is now."""
+        return Segment(self.arena.used, hits, limit, lent=True)
 
     def compact(self, clock: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""

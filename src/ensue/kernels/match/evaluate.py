@@ -218,7 +218,8 @@ def evaluate(
         movers = 0
         if opening >= 0:
             steps += tables.rows[opening + 1] - tables.rows[opening]
-        slot = slots.heads[key]
+        # With very many keys it takes time to look where one has its configurations.
+        slot = slots.heads[key] if counters[SLOTS] > 0 else NIL
         while slot != NIL:
             cell = tables.cells[slots.state[slot], symbol]
             if cell != STAY:

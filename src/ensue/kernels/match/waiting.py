@@ -40,7 +40,7 @@ class KeyLists(NamedTuple):
     head: Int32
     tail: Int32
     seen: Int64
-    """How many events the key has had."""
+    """How many events the key has had, where deadlines are in events."""
 
 
 class Passing(NamedTuple):
@@ -106,13 +106,13 @@ def decide(
             front += 1
         key = events.keys[event] if events.keys.shape[0] > 0 else 0
         if key >= 0:
-            lists.seen[key] += 1
             entry = lists.head[key]
             if events.latest.shape[0] > 0:
                 while entry != NIL and entries.end[entry] < events.latest[event]:
                     entries.verdict[entry] = REFUTED
                     entry = entries.next[entry]
             if counts == 1:
+                lists.seen[key] += 1
                 while entry != NIL and lists.seen[key] - entries.clock[entry] >= length:
                     entries.verdict[entry] = DECIDED
                     decided.entry[count] = entry
@@ -123,8 +123,6 @@ def decide(
         while arriving < total and entries.end[arriving] == position:
             own = entries.key[arriving]
             entries.clock[arriving] = lists.seen[own] if counts == 1 else time
-            entries.verdict[arriving] = WAITS
-            entries.next[arriving] = NIL
             if lists.head[own] == NIL:
                 lists.head[own] = arriving
             else:
