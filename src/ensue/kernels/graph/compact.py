@@ -162,9 +162,7 @@ class Marked(NamedTuple):
 
     def append(self, graph: Graph, into: Graph, to_node: int, to_start: int) -> int:
         """Copy what is alive behind what is there already; return where its nodes end."""
-        alive = Alive(
-            self.begin, self.end, self.start_begin, self.start_end, to_node, to_start
-        )
+        alive = Alive(self.begin, self.end, self.start_begin, self.start_end, to_node, to_start)
         return gather(graph, alive, self.places, self.new_starts, into)
 
     def moved(self, hits: Hits, to_start: int = 0) -> Hits:

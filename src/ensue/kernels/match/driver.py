@@ -86,7 +86,7 @@ class MatchDriver:
     chooser: Chooser | None = None
     """Chooses among the matches of hits; None: all are handed out."""
     lends: bool = False
-    """Whether segments are read before the next one is asked for, and need no graph of their own."""
+    """Whether segments are read before the next one is asked for, and need no own graph."""
     expiring: tuple[tuple[int, int], ...] = ()
     """Registers with a column of values: what holds less than an event's value can go nowhere."""
     counters: np.ndarray = field(init=False)
