@@ -61,8 +61,9 @@ $(PEERS)/.ready: bench/peers/requirements.txt pyproject.toml constraints.txt
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r bench/peers/requirements.txt -e '.[spark]'
 	@touch $@
 
-tables: $(READY) ## Generate the parser's tables from the grammar
+tables: $(READY) ## Generate the parser's tables from the grammar, and what editors read
 	@$(BIN)/python -m ensue.language.generate
+	@$(BIN)/python -m ensue.editor.generate
 
 pictures: $(READY) ## Draw the pictures of the documentation
 	@$(BIN)/python -W ignore docs/pictures/make.py

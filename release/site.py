@@ -17,7 +17,7 @@ from ensue.cli.app import app
 COMMANDS = "command-line.md"
 _INDENTED = re.compile(r"(?:^  +\S.*\n)+", re.MULTILINE)
 _OUTSIDE = re.compile(
-    r"\[([^]]+)\]\((?:\.\./)+(?:examples|bench|src|tests|CHANGELOG|CONTRIBUTING)[^)]*\)"
+    r"\[([^]]+)\]\((?:\.\./)+(?:editors|examples|bench|src|tests|CHANGELOG|CONTRIBUTING)[^)]*\)"
 )
 
 

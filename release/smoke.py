@@ -41,6 +41,16 @@ def try_command_line(folder: Path) -> None:
     assert [json.loads(line)["end"] for line in told.stdout.splitlines()] == [2], told
 
 
+def try_highlighting() -> None:
+    """Find the lexer of queries where Pygments looks for it, and say how to get the server."""
+    from pygments.lexers import get_lexer_by_name
+
+    assert get_lexer_by_name("ceql").name == "CEQL"
+    command = [str(Path(sys.executable).with_name("ensue")), "lsp"]
+    told = subprocess.run(command, input="", capture_output=True, text=True)
+    assert "pip install 'ensue[lsp]'" in told.stderr, told
+
+
 def try_spark() -> None:
     """Find it in a DataFrame."""
     from ensue.spark import recognize, session
@@ -53,6 +63,7 @@ def try_spark() -> None:
 
 if __name__ == "__main__":
     try_python()
+    try_highlighting()
     with tempfile.TemporaryDirectory() as name:
         try_command_line(Path(name))
     if "--spark" in sys.argv:

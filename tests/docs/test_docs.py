@@ -38,6 +38,7 @@ PAGES = [
     ROOT / "docs" / "rules.md",
     ROOT / "docs" / "aggregation.md",
     ROOT / "docs" / "functions.md",
+    ROOT / "docs" / "editors.md",
 ]
 LANGUAGE = ROOT / "docs" / "language"
 ERRORS = ROOT / "docs" / "errors.md"

@@ -72,7 +72,7 @@ def test_a_query_is_highlighted_and_drawn() -> None:
     text = html._repr_html_()
     assert '<span class="keyword">SELECT</span>' in text
     assert '<span class="parameter">$low</span>' in text
-    assert '<span class="comment"> -- x</span>' in text
+    assert '<span class="comment">-- x</span>' in text
     assert "<svg" in text
 
 

@@ -15,6 +15,7 @@ from ensue.cli.commands.check import check
 from ensue.cli.commands.demo import demo
 from ensue.cli.commands.explain import explain
 from ensue.cli.commands.generate import generate
+from ensue.cli.commands.lsp import lsp
 from ensue.cli.commands.run import run
 from ensue.cli.commands.test import run_tests
 from ensue.cli.commands.warm import warm
@@ -36,6 +37,7 @@ app.command("test")(run_tests)
 app.add_typer(generate, name="generate")
 app.command()(demo)
 app.command()(warm)
+app.command()(lsp)
 
 
 def _version(wanted: bool) -> None:

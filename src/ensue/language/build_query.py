@@ -11,6 +11,9 @@ from ensue.language.node_factory import NodeFactory, word_of
 from ensue.language.printer import format_expression
 from ensue.language.tokens import Token
 
+STRATEGIES = ("ALL", "NEXT", "LAST", "MAX", "STRICT", "FIRST")
+"""The words that may follow SELECT, in the order in which they are explained."""
+
 
 class Absence(NamedTuple):
     """φ NOT FOLLOWED BY ψ WITHIN w."""
@@ -120,9 +123,8 @@ class QueryBuilder(NodeFactory):
     def selection(
         self, span: Span, strategy: tree.Word, selection: tree.Selection
     ) -> tree.Selection:
-        known = {"ALL", "NEXT", "LAST", "MAX", "STRICT", "FIRST"}
         upper = strategy.text.upper()
-        if upper not in known:
+        if upper not in STRATEGIES:
             raise self.failure(
                 "E114",
                 strategy.span,

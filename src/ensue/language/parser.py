@@ -7,34 +7,16 @@ Python's recursion. It keeps, beside each value, the span it covers and how deep
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from ensue.errors import CeqlError, CeqlSemanticError, CeqlSyntaxError, Diagnostic, Source, Span
 from ensue.language import tree
+from ensue.language.automaton import accepted_kinds, tables
 from ensue.language.builder import Builder
 from ensue.language.syntax_errors import diagnose
 from ensue.language.tokens import DEEPEST, Token, tokenize, too_deep
 
 MOST_NODES = 20_000
-
-
-class Tables(NamedTuple):
-    """The LALR automaton: per state, symbol to next state, or to -1 - rule."""
-
-    end: int
-    rules: list[tuple[str, int, str]]
-    """Left-hand side, length of the right-hand side, alias."""
-    states: list[dict[str, int]]
-
-
-@cache
-def tables() -> Tables:
-    """Load the generated tables once."""
-    data = json.loads(files(__package__).joinpath("tables.json").read_text())
-    return Tables(data["end"], [tuple(rule) for rule in data["rules"]], data["states"])
 
 
 def parse(text: str, name: str = "query") -> tree.Query:
@@ -106,33 +88,9 @@ class _Driver:
         states.append(tables().states[states[-1]][origin])
 
     def _error(self, at: int) -> CeqlError:
-        expected = frozenset(
-            kind for kind in tables().states[self.states[-1]] if self._accepts(kind)
-        )
+        expected = accepted_kinds(self.states)
         inside = [value for value in self.values if isinstance(value, Token)]
         return CeqlSyntaxError(diagnose(self.tokens, at, expected, inside), self.source)
-
-    def _accepts(self, kind: str) -> bool:
-        """Return whether a token of this kind can come next.
-
-        An LALR table may reduce before it finds that a token is wrong, so this simulates it.
-        """
-        if not (kind.isupper() or not kind.isidentifier()):
-            return False
-        table = tables()
-        states = list(self.states)
-        while True:
-            step = table.states[states[-1]].get(kind)
-            if step is None:
-                return False
-            if step >= 0:
-                return True
-            origin, length, _ = table.rules[-1 - step]
-            if length:
-                del states[-length:]
-            states.append(table.states[states[-1]][origin])
-            if states[-1] == table.end:
-                return True
 
 
 _FLAT = frozenset(

@@ -42,20 +42,21 @@ class Token:
     span: Span
 
 
-_TOKEN = re.compile(
-    r"""
-      (?P<space>     \s+ | --[^\n]* | /\*(?:[^*]|\*(?!/))*\*/ )
-    | (?P<DECIMAL>   (?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? | [0-9]+[eE][+-]?[0-9]+ )
-    | (?P<INTEGER>   [0-9]+ )
-    | (?P<word>      [^\W\d]\w* )
-    | (?P<backquote> `(?:[^`\n]|``)+` )
-    | (?P<STRING>    '(?:[^']|'')*' | "(?:[^"]|"")*" )
-    | (?P<PARAMETER> \$[^\W\d]\w* )
-    | (?P<foreign>   ->|=>|/\* )
-    | (?P<sign>      :\+ | :\* | :\{ | == | != | <> | <= | >= | [;:+\-*/%?{}()\[\],.><=] )
-    """,
-    re.VERBOSE,
-)
+SHAPES = {
+    "space": r"\s+",
+    "comment": r"--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/",
+    "DECIMAL": r"(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+",
+    "INTEGER": r"[0-9]+",
+    "word": r"[^\W\d]\w*",
+    "backquote": r"`(?:[^`\n]|``)+`",
+    "STRING": r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"",
+    "PARAMETER": r"\$[^\W\d]\w*",
+    "foreign": r"->|=>|/\*",
+    "sign": r":\+|:\*|:\{|==|!=|<>|<=|>=|[;:+\-*/%?{}()\[\],.><=]",
+}
+"""What a text consists of, as regular expressions; where several match, the first one holds."""
+
+TOKEN = re.compile("|".join(f"(?P<{name}>{shape})" for name, shape in SHAPES.items()))
 
 _OPENERS = {"(": ")", "[": "]", "{": "}", ":{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -96,15 +97,15 @@ def tokenize(source: Source) -> list[Token]:
     open_brackets: list[Token] = []
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
+        found = TOKEN.match(text, at)
         if found is None or found.lastgroup == "foreign":
             raise CeqlSyntaxError(_stray(text, at), source)
         at = found.end()
         kind = found.lastgroup
-        if kind == "space":
+        if kind in ("space", "comment"):
             continue
         assert kind is not None
-        token = _token(kind, found.group(), Span(found.start(), at), source)
+        token = token_of(kind, found.group(), Span(found.start(), at), source)
         if token.kind in _OPENERS:
             open_brackets.append(token)
             if len(open_brackets) > DEEPEST:
@@ -113,20 +114,18 @@ def tokenize(source: Source) -> list[Token]:
             _close(token, open_brackets, source)
         tokens.append(token)
         if token.kind == "BY":
-            _join_not_followed_by(tokens, text)
+            join_not_followed_by(tokens, text)
     if open_brackets:
         raise CeqlSyntaxError(_unclosed(open_brackets[-1]), source)
     if tokens and tokens[-1].kind == ";":
         tokens.pop()
-    tokens = _with_contextual_words(tokens)
-    for at, token in enumerate(tokens):
-        if token.kind == ";" and _begins_statement(tokens[at + 1 : at + 4]):
-            tokens[at] = replace(token, kind=STATEMENT_END)
+    tokens = with_contextual_words(tokens)
+    mark_statements(tokens)
     tokens.append(Token(END, "", "", Span(len(text.rstrip()), len(text.rstrip()) + 1)))
     return tokens
 
 
-def _join_not_followed_by(tokens: list[Token], text: str) -> None:
+def join_not_followed_by(tokens: list[Token], text: str) -> None:
     """Make one token of the words NOT FOLLOWED BY, where they are the last ones."""
     words = tokens[-3:]
     if len(words) == 3 and words[0].kind == "NOT" and words[1].text.upper() == "FOLLOWED":
@@ -135,7 +134,7 @@ def _join_not_followed_by(tokens: list[Token], text: str) -> None:
         tokens[-3:] = [Token(NOT_FOLLOWED_BY, written, written, span)]
 
 
-def _with_contextual_words(tokens: list[Token]) -> list[Token]:
+def with_contextual_words(tokens: list[Token]) -> list[Token]:
     """Turn names that are keywords where they stand into keywords."""
     words, brackets = ContextualWords(), 0
     result: list[Token] = []
@@ -156,10 +155,17 @@ def _neighbour(token: Token) -> str:
     return token.text.upper() if token.kind == "NAME" and token.text.isidentifier() else token.kind
 
 
+def mark_statements(tokens: list[Token]) -> None:
+    """Tell a `;` that ends a statement from one that is a sequence."""
+    for at, token in enumerate(tokens):
+        if token.kind == ";" and _begins_statement(tokens[at + 1 : at + 4]):
+            tokens[at] = replace(token, kind=STATEMENT_END)
+
+
 def _begins_statement(tokens: list[Token]) -> bool:
     """Tell whether a statement begins here: no pattern has SELECT, or three names in a row."""
     words = [token.text.upper() for token in tokens]
-    if tokens[0].kind == "SELECT":
+    if tokens and tokens[0].kind == "SELECT":
         return True
     return words[:2] == ["CREATE", "STREAM"] and [each.kind for each in tokens] == ["NAME"] * 3
 
@@ -185,7 +191,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _token(kind: str, text: str, span: Span, source: Source) -> Token:
+def token_of(kind: str, text: str, span: Span, source: Source) -> Token:
+    """Make a token of a text of some shape."""
     match kind:
         case "word":
             upper = text.upper()

@@ -18,7 +18,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.errors import CeqlSyntaxError, Diagnostic, EnsueError, Source, Span
 from ensue.rules.settings import SettingsError, line_of, validate
@@ -31,6 +31,18 @@ _TOML_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 class RuleError(EnsueError, ValueError):
     """A rule file that cannot be used; the message names the place and what to do."""
+
+    line: int | None = None
+    """The line of the file, from 1, if it is one line."""
+    sentence: str = ""
+    """What is wrong with that line."""
+
+    @classmethod
+    def at(cls, place: str, line: int, sentence: str) -> RuleError:
+        """Return the error of a line."""
+        error = cls(f"{place}:{line}: {sentence}")
+        error.line, error.sentence = line, sentence
+        return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +122,41 @@ def split_rule(source: Source) -> RuleFile:
     >>> rule.settings, rule.source.place(rule.source.text.index("SELECT"))
     ({'title': 'two'}, (4, 1))
     """
-    opening = _OPENING.match(source.text)
-    if opening is None:
+    header = header_of(source.text)
+    if header is None:
         return RuleFile(source)
-    closing = _CLOSING.search(source.text, opening.end())
+    if not header.closed:
+        raise RuleError.at(source.name, 1, f"the header is never closed; write {FENCE} below it")
+    settings = _settings(header.settings, source.name, 1)
+    return RuleFile(without_header(source), settings, source.name)
+
+
+class Header(NamedTuple):
+    """The header of a rule: its settings as TOML, and where it ends."""
+
+    settings: str
+    end: int
+    """Where the query begins."""
+    closed: bool
+
+
+def header_of(text: str) -> Header | None:
+    """Find the header of a rule; one that is never closed goes to the end of the text."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        raise RuleError(f"{source.name}:1: the header is never closed; write {FENCE} below it")
-    settings = _settings(source.text[opening.end() : closing.start()], source.name, 1)
-    blank = re.sub(r"[^\r\n]", " ", source.text[: closing.end()])
-    return RuleFile(
-        Source(blank + source.text[closing.end() :], source.name), settings, source.name
-    )
+        return Header(text[opening.end() :], len(text), False)
+    return Header(text[opening.end() : closing.start()], closing.end(), True)
+
+
+def without_header(source: Source) -> Source:
+    """Replace the header of a rule, if it has one, by blanks."""
+    header = header_of(source.text)
+    end = 0 if header is None else header.end
+    blank = re.sub(r"[^\r\n]", " ", source.text[:end])
+    return Source(blank + source.text[end:], source.name)
 
 
 def _settings(text: str, name: str, before: int) -> dict[str, Any]:
@@ -131,9 +167,9 @@ def _settings(text: str, name: str, before: int) -> dict[str, Any]:
         found = _TOML_LINE.search(str(error))
         line = before + (int(found[1]) if found else text.count("\n") + 1)
         reason = _TOML_LINE.sub("", str(error)).replace(" (at end of document)", "")
-        raise RuleError(f"{name}:{line}: the settings are not TOML: {reason}") from error
+        raise RuleError.at(name, line, f"the settings are not TOML: {reason}") from error
     try:
         validate(settings)
     except SettingsError as error:
-        raise RuleError(f"{name}:{before + line_of(error.key, text) + 1}: {error}") from error
+        raise RuleError.at(name, before + line_of(error.key, text) + 1, str(error)) from error
     return settings

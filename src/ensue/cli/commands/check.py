@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,6 @@ from ensue.cli.terminal import (
     output,
     say,
 )
-
-if TYPE_CHECKING:
-    from ensue.analysis.schema import Schema
-    from ensue.errors import Diagnostic, Source
 
 
 def check(
@@ -53,7 +49,9 @@ def check(
       ensue check --schema schema.json - < rule.ceql
     """
     with exit_codes():
-        from ensue.cli.inputs import query_files, schema_of_file
+        from ensue.cli.inputs import query_files, read_rule_file, schema_of_file
+        from ensue.errors import CeqlError
+        from ensue.rules.diagnosis import diagnose
         from ensue.rules.files import RuleError
 
         known = schema_of_file(schema)
@@ -62,7 +60,9 @@ def check(
         errors = warnings = 0
         for file in files:
             try:
-                source, found = _diagnose(file, known)
+                source, found = diagnose(read_rule_file(file), known)
+            except CeqlError as error:  # a file that is not UTF-8
+                source, found = error.source, error.diagnostics
             except RuleError as error:
                 say(f"error: {error}\n")
                 errors += 1
@@ -74,31 +74,3 @@ def check(
         say(f"{count(len(files), 'file')}: {count(errors, 'error')}, {count(warnings, 'warning')}")
     if errors:
         raise typer.Exit(BAD_INPUT)
-
-
-def _diagnose(file: str, schema: Schema | None) -> tuple[Source, tuple[Diagnostic, ...]]:
-    """Return what there is to say about a query, in the order of its text.
-
-    Without a schema, that of the rule's own settings holds.
-    """
-    from ensue.analysis.bind import bind
-    from ensue.cli.inputs import read_rule_file
-    from ensue.errors import CeqlError
-    from ensue.language.parser import parse_source
-    from ensue.logic.build import to_formula
-    from ensue.plan.listing_advice import all_warnings
-    from ensue.rules.load import refuse_foreign_parameters, schema_of
-
-    warnings: tuple[Diagnostic, ...] = ()
-    try:
-        rule = read_rule_file(file)
-        source, known = rule.source, schema_of(rule) if schema is None else schema
-        bound = bind(parse_source(source), source, known, parameters=None)
-        warnings = bound.warnings
-        to_formula(bound)
-        warnings = all_warnings(bound)
-        refuse_foreign_parameters(rule)
-    except CeqlError as error:
-        found = (*error.diagnostics, *warnings)
-        return error.source, tuple(sorted(found, key=lambda each: each.span))
-    return source, tuple(sorted(warnings, key=lambda each: each.span))

@@ -1,0 +1,1 @@
+"""Editor support: diagnostics, hover, completion, formatting, highlighting, a language server."""
