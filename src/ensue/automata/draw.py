@@ -103,11 +103,13 @@ class Drawing:
         return [(source, target, texts) for (source, target), texts in arrows.items()]
 
 
-def draw(compiled: Compiled, most_states: int = MOST_STATES) -> Drawing:
-    """Explore the deterministic automaton of a machine."""
+def draw(
+    compiled: Compiled, most_states: int = MOST_STATES, determined: Determined | None = None
+) -> Drawing:
+    """Explore the deterministic automaton of a machine; `determined` has its numbers of states."""
     if len(compiled.predicates) > _MOST_PREDICATES:
         return Drawing(1, (), complete=False)
-    determined = Determined(compiled)
+    determined = determined or Determined(compiled)
     ahead = look_ahead(compiled, determined)
     dead = frozenset() if ahead is None else ahead.dead
     explorer = _Explorer(compiled, determined)

@@ -55,7 +55,8 @@ def draw_svg(
         lit = "alive" if node in alive else "node"
         if node == MATCH_NODE:
             canvas.circle(x, y, _RADIUS + 4, "node")
-        canvas.circle(x, y, _RADIUS, lit)
+        # Pages that light up other states later find them by their names.
+        canvas.add("circle", cx=x, cy=y, r=_RADIUS, class_=lit, data_state=node)
         small = "end" if node in (START_NODE, MATCH_NODE) else ""
         canvas.text(x, y + 4, str(node).removeprefix("q"), small, "middle")
     if not complete:

@@ -9,7 +9,7 @@ from typing import get_args
 
 from ensue.drawing.svg import Picture
 from ensue.engine.query import Query
-from ensue.insight.evaluation import Evaluator, keep_events
+from ensue.insight.evaluation import Evaluator, KeptEvents, keep_events
 from ensue.language import tree
 from ensue.logic.formula import Choice
 from ensue.options import EventsLike, Limits, ReadOptions, with_settings
@@ -51,14 +51,14 @@ class Strategies:
 
 def strategies(
     query: Query,
-    events: EventsLike,
+    events: EventsLike | KeptEvents,
     options: ReadOptions,
     limits: Limits,
     until: Time | None = None,
 ) -> Strategies:
     """Evaluate a query with every strategy of SELECT; it shows all variables."""
     read = with_settings(options, query.settings)
-    kept = keep_events(query, events, read, None)
+    kept = events if isinstance(events, KeptEvents) else keep_events(query, events, read, None)
     engine = Evaluator(query, kept, options, limits, until)
     found: dict[str, Matches] = {}
     for name in STRATEGIES:

@@ -121,7 +121,7 @@ def explain_match(match: Match) -> MatchExplanation:
     rows = chunk.stream.rows_at(np.array([*bound], np.int64))
     types = chunk.stream.types.take(pa.array(rows)).to_pylist()
     shown_events = tuple(
-        BoundEvent(position, _own_names(names, kind), kind, row)
+        BoundEvent(position, own_names(names, kind), kind, row)
         for (position, names), kind, row in zip(
             bound.items(), types, chunk.rows([*bound], None), strict=True
         )
@@ -165,7 +165,7 @@ def rows_inside(match: Match, most: int) -> np.ndarray:
     return rows
 
 
-def _own_names(names: Sequence[str], kind: str | None) -> tuple[str, ...]:
+def own_names(names: Sequence[str], kind: str | None) -> tuple[str, ...]:
     """Leave out the variable that is named like the event's type, where there are others."""
     own = tuple(name for name in names if name not in (kind, "ANY"))
     return own or tuple(names)
