@@ -25,8 +25,8 @@ kafka-demo: $(READY) ## Send trades to a Kafka broker of its own, and show alert
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
 	@$(BIN)/python -m pytest -q -n 3 $(ARGS)
 
-pipelines: $(READY) ## Run the tests with a Kafka broker, Delta Lake, Iceberg, executors, Spark Connect (fetches jars once)
-	@$(BIN)/python -m pytest -q -m pipelines tests/spark $(ARGS)
+pipelines: $(READY) ## Run the tests with a browser, a Kafka broker, Delta Lake, Iceberg, executors, Spark Connect (fetches jars once)
+	@$(BIN)/python -m pytest -q -m pipelines tests/play tests/spark $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
 	@$(BIN)/ruff check .

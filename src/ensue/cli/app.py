@@ -16,6 +16,7 @@ from ensue.cli.commands.demo import demo
 from ensue.cli.commands.explain import explain
 from ensue.cli.commands.generate import generate
 from ensue.cli.commands.lsp import lsp
+from ensue.cli.commands.play import play
 from ensue.cli.commands.run import run
 from ensue.cli.commands.test import run_tests
 from ensue.cli.commands.warm import warm
@@ -33,6 +34,7 @@ app.command()(check)
 app.command()(run)
 app.command()(explain)
 app.command()(why)
+app.command()(play)
 app.command("test")(run_tests)
 app.add_typer(generate, name="generate")
 app.command()(demo)

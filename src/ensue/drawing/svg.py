@@ -26,41 +26,51 @@ _DARK_COLOURS = (
     "#ef94c2",
 )
 
-_STYLE = """
-.ensue{{--ink:#20242c;--soft:#656d7a;--faint:#d3d8df;--grey:#a7afbb;--ground:#ffffff;
---band:#eaf0f8;{light}}}
-@media (prefers-color-scheme:dark){{.ensue{{--ink:#e4e7ec;--soft:#9aa3b0;--faint:#3c434e;
---grey:#667080;--ground:#16191f;--band:#222b38;{dark}}}}}
-.ensue text{{font-family:ui-sans-serif,system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;
-font-size:12px;fill:var(--ink)}}
-.ensue .mono{{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace}}
-.ensue .soft{{fill:var(--soft);font-size:11px}}
-.ensue .end{{fill:var(--soft);font-size:10px}}
-.ensue .ground{{fill:var(--ground)}}
-.ensue .halo{{paint-order:stroke;stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}}
-.ensue .line{{stroke:var(--faint);stroke-width:1;fill:none}}
-.ensue .edge{{stroke:var(--soft);stroke-width:1.3;fill:none}}
-.ensue .tip{{fill:var(--soft)}}
-.ensue .node{{fill:var(--ground);stroke:var(--ink);stroke-width:1.4}}
-.ensue .alive{{fill:var(--band);stroke:var(--c0);stroke-width:2.4}}
-.ensue .band{{fill:var(--band)}}
-.ensue .grey{{fill:var(--grey)}}
-.ensue .span{{stroke-width:2;stroke-opacity:.45;fill:none}}
-{classes}"""
+_LIGHT = """\
+--ink:#20242c;--soft:#656d7a;--faint:#d3d8df;--grey:#a7afbb;--ground:#ffffff;
+--band:#eaf0f8;"""
+_DARK = """\
+--ink:#e4e7ec;--soft:#9aa3b0;--faint:#3c434e;
+--grey:#667080;--ground:#16191f;--band:#222b38;"""
+
+_RULES = """
+.ensue text{font-family:ui-sans-serif,system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;
+font-size:12px;fill:var(--ink)}
+.ensue .mono{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.ensue .soft{fill:var(--soft);font-size:11px}
+.ensue .end{fill:var(--soft);font-size:10px}
+.ensue .ground{fill:var(--ground)}
+.ensue .halo{paint-order:stroke;stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}
+.ensue .line{stroke:var(--faint);stroke-width:1;fill:none}
+.ensue .edge{stroke:var(--soft);stroke-width:1.3;fill:none}
+.ensue .tip{fill:var(--soft)}
+.ensue .node{fill:var(--ground);stroke:var(--ink);stroke-width:1.4}
+.ensue .alive{fill:var(--band);stroke:var(--c0);stroke-width:2.4}
+.ensue .band{fill:var(--band)}
+.ensue .grey{fill:var(--grey)}
+.ensue .span{stroke-width:2;stroke-opacity:.45;fill:none}
+"""
 
 
-def _style() -> str:
-    def variables(colours: tuple[str, ...]) -> str:
-        return "".join(f"--c{number}:{colour};" for number, colour in enumerate(colours))
+def _variables(others: str, colours: tuple[str, ...]) -> str:
+    return others + "".join(f"--c{number}:{colour};" for number, colour in enumerate(colours))
 
+
+def _style(light: str, dark: str) -> str:
+    """Write the style; `light` and `dark` have a place for the variables of each."""
     classes = "".join(
         f".ensue .f{number}{{fill:var(--c{number})}}.ensue .s{number}{{stroke:var(--c{number})}}"
         for number in range(len(COLOURS))
     )
-    return _STYLE.format(light=variables(COLOURS), dark=variables(_DARK_COLOURS), classes=classes)
+    on_light = light.format(_variables(_LIGHT, COLOURS))
+    on_dark = dark.format(_variables(_DARK, _DARK_COLOURS))
+    return f"\n{on_light}\n{on_dark}{_RULES}{classes}"
 
 
-STYLE = _style()
+STYLE = _style(".ensue{{{}}}", "@media (prefers-color-scheme:dark){{.ensue{{{}}}}}")
+
+THEMED_STYLE = _style(".ensue{{{}}}", "[data-theme=dark] .ensue{{{}}}")
+"""The same for a page that chooses between light and dark itself."""
 
 
 def styles() -> str:

@@ -189,10 +189,16 @@ _LONGEST_MAGIC = 6
 _READ_BYTES = 1 << 16
 
 
-def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool = False) -> Reader:
+def open_pipe(
+    raw: IO[bytes],
+    options: TextOptions | None = None,
+    *,
+    live: bool = False,
+    name: str = STDIN,
+) -> Reader:
     """Open a pipe; its first bytes determine the format.
 
-    With `live`, events are read as soon as they arrive, line by line.
+    With `live`, events are read as soon as they arrive, line by line. Errors call it by `name`.
     """
     options = options or TextOptions()
     head = raw.read(_LONGEST_MAGIC)
@@ -200,22 +206,22 @@ def open_pipe(raw: IO[bytes], options: TextOptions | None = None, *, live: bool 
     for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
             if live:
-                raise EventError(f"{STDIN}: a compressed stream cannot be followed; unpack it")
+                raise EventError(f"{name}: a compressed stream cannot be followed; unpack it")
             stream = unpacked(stream, suffix)
             head = stream.read(_LONGEST_MAGIC)
             stream = cast(IO[bytes], _Rest(head, stream, live))
-    with _named(Path(STDIN)):
+    with _named(Path(name)):
         if head.startswith((b"PAR1", b"ARROW1")):
             raise EventError(
-                f"{STDIN}: this is a Parquet or Arrow file, which is not read from front to back; "
+                f"{name}: this is a Parquet or Arrow file, which is not read from front to back; "
                 "pass the file's name"
             )
         if head.startswith(b"\xff\xff\xff\xff"):
-            return _checked(read_arrow_stream(pa.PythonFile(stream, "r")), STDIN)
-        text = Text(STDIN, lambda: stream)
+            return _checked(read_arrow_stream(pa.PythonFile(stream, "r")), name)
+        text = Text(name, lambda: stream)
         if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b""):
-            return _checked(read_json(text, options), STDIN)
-        return _checked(read_csv(text, options), STDIN)
+            return _checked(read_json(text, options), name)
+        return _checked(read_csv(text, options), name)
 
 
 class _Rest(BytesIO):

@@ -308,7 +308,7 @@ class GraphMatches:
             raise self.exhausted
 
     def _too_many(self, position: int) -> Message:
-        query = "" if self.query is None else f"query '{self.query}': "
+        query = f"query '{self.query}': " if self.query else ""
         made = f" by {self.purpose.repeated}" if self.purpose.repeated else ""
         return Message(
             f"{query}the event at position {position} completes more than {self.most:,} "

@@ -18,6 +18,7 @@ from typing import Any
 
 from ensue.cli.testing.files import RuleFileError, parse
 from ensue.cli.testing.judge import Verdict
+from ensue.rules.toml import toml_value
 
 _MANY = 100
 """Of a test that said nothing yet, so many matches are written down; of more, their count."""
@@ -166,35 +167,9 @@ def _with_value(text: str, index: int | None, key: str, value: str) -> str:
 def _toml(key: str, value: Any) -> str:
     """Write a value; a list of matches has one match a line."""
     if key != "matches" or not value:
-        return _toml_value(value)
-    lines = "".join(f"{_INDENT}{_toml_value(each)},\n" for each in value)
+        return toml_value(value)
+    lines = "".join(f"{_INDENT}{toml_value(each)},\n" for each in value)
     return f"[\n{lines}]"
-
-
-def _toml_value(value: Any) -> str:
-    """Write a value on one line.
-
-    >>> _toml_value({"end": 3, "b": [1, 2], "my name": "x"})
-    '{end = 3, b = [1, 2], "my name" = "x"}'
-    """
-    match value:
-        case bool():
-            return str(value).lower()
-        case dict():
-            parts = (f"{_toml_key(name)} = {_toml_value(each)}" for name, each in value.items())
-            return f"{{{', '.join(parts)}}}"
-        case list():
-            return f"[{', '.join(map(_toml_value, value))}]"
-        case date():
-            return value.isoformat()
-        case int() | float():
-            return repr(value)
-        case _:
-            return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_value(name)
 
 
 # JSON

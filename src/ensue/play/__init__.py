@@ -1,0 +1,1 @@
+"""The playground: a page that shows what a query finds, and why."""

@@ -1,0 +1,193 @@
+"""A query with its events as a program: Python, a command, a Spark job, a rule test."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import fields
+from pathlib import PurePath
+from typing import Any
+
+import pyarrow as pa
+
+from ensue.insight.evaluation import KeptEvents
+from ensue.io.events import EventSource
+from ensue.options import ReadOptions
+from ensue.play.asking import Asked, Loaded, found, loaded
+from ensue.rules.toml import toml_key, toml_value
+
+Answer = dict[str, Any]
+
+_MOST_INLINE = 40
+"""So many events are written into a Python program."""
+
+_TIMES = ("start_time", "end_time")
+"""These follow from the positions of a match."""
+
+_MOST_TESTED = 500
+"""So many events, and matches, are written into a rule test."""
+
+
+def export(request: Answer) -> Answer:
+    """Write the query and its events in all ways."""
+    asked = Asked.of(request)
+    ready = loaded(asked)
+    name = _file_name(request.get("name"), asked.events)
+    return {
+        "python": _python(asked, ready, name),
+        "command": _command(asked, ready, name),
+        "spark": _spark(asked, ready, name),
+        "test": _rule_test(asked, ready),
+        "events": name,
+    }
+
+
+def _file_name(given: object, text: str) -> str:
+    """Return what the file with the events is called."""
+    name = PurePath(given).name if isinstance(given, str) else ""
+    is_json = text.lstrip().startswith(("{", "["))
+    known = (".jsonl", ".ndjson", ".json") if is_json else (".csv", ".tsv")
+    return name if name.endswith(known) else f"events{known[0]}"
+
+
+def _options(asked: Asked) -> dict[str, Any]:
+    """Return the read options that differ from their defaults; a header has its own."""
+    read = asked.read
+    return {
+        each.name: getattr(read, each.name)
+        for each in fields(ReadOptions)
+        if getattr(read, each.name) != each.default
+    }
+
+
+def _body(ready: Loaded) -> str:
+    """Return the query without the header of a rule."""
+    return ready.query.text.strip()
+
+
+def _literal(text: str) -> str:
+    """Write a query as a Python string."""
+    if '"""' in text or "\\" in text:
+        return repr(text)
+    return f'"""\n{text}\n"""'
+
+
+def _settings(asked: Asked, ready: Loaded) -> dict[str, Any]:
+    return {**dict(ready.query.settings), **_options(asked)}
+
+
+def _python(asked: Asked, ready: Loaded, name: str) -> str:
+    rows = _rows(ready.events)
+    inline = rows is not None and len(rows) <= _MOST_INLINE
+    given = [f"{key}={value!r}" for key, value in _settings(asked, ready).items()]
+    if ready.until is not None:
+        given.append(f"until={ready.until!r}")
+    params = f", params={dict(ready.query.params)!r}" if ready.query.params else ""
+    lines = ["import ensue", ""]
+    if inline:
+        assert rows is not None
+        lines += ["events = [", *(f"    {row!r}," for row in rows), "]"]
+    else:
+        lines.append(f"events = {name!r}")
+    lines += [
+        f"query = ensue.compile({_literal(_body(ready))}{params})",
+        f"matches = query.run({', '.join(['events', *given])})",
+        "print(matches.count)",
+        "for match in matches.head(10):",
+        "    print(match)",
+    ]
+    text = "\n".join(lines) + "\n"
+    return "import datetime\n\n" + text if "datetime." in text else text
+
+
+def _command(asked: Asked, ready: Loaded, name: str) -> str:
+    words = ["ensue", "run", _body(ready), name]
+    for key, value in _settings(asked, ready).items():
+        for each in value if isinstance(value, tuple) else [value]:
+            flag = "--null" if key == "nulls" else f"--{key.replace('_', '-')}"
+            words += [flag, "\\t" if each == "\t" else str(each)]
+    for key, value in ready.query.params.items():
+        words += ["--param", f"{key}={json.dumps(value, default=str)}"]
+    return shlex.join(words) + "\n"
+
+
+def _spark(asked: Asked, ready: Loaded, name: str) -> str:
+    unread = ("time_format", "nulls", "delimiter")
+    given = [
+        f"{key}={value!r}" for key, value in _settings(asked, ready).items() if key not in unread
+    ]
+    if ready.query.params:
+        given.append(f"params={dict(ready.query.params)!r}")
+    source = f"spark.read.json({name!r})"
+    if name.endswith((".csv", ".tsv")):
+        separated = f", sep={asked.read.delimiter!r}" if asked.read.delimiter else ""
+        source = f"spark.read.csv({name!r}, header=True, inferSchema=True{separated})"
+    arguments = ",\n    ".join(["events", _literal(_body(ready)), *given])
+    return (
+        "from ensue.spark import recognize, session\n\n"
+        "spark = session()  # or any session of yours\n"
+        f"events = {source}\n"
+        f"found = recognize(\n    {arguments},\n)\n"
+        "found.show(truncate=False)\n"
+    )
+
+
+def _rule_test(asked: Asked, ready: Loaded) -> str:
+    """Write what the query finds now as what it has to find."""
+    rows = _rows(ready.events)
+    if rows is None or len(rows) > _MOST_TESTED:
+        return f"# A rule test is small: at most {_MOST_TESTED} events are written into one.\n"
+    body = _body(ready).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    lines = ["# Written by the playground: `ensue test FOLDER` runs it."]
+    if ready.until is not None:
+        lines.append("# What waits for a deadline after the last event is not found in a test.")
+    lines += ['query = """', body, '"""']
+    lines += [f"{key} = {_toml(value)}" for key, value in _settings(asked, ready).items()]
+    if ready.query.params:
+        lines.append(f"params = {_toml(dict(ready.query.params))}")
+    lines += ["events = [", *(f"    {_toml(row)}," for row in rows), "]"]
+    return "\n".join([*lines, _expected(asked, ready), ""])
+
+
+def _expected(asked: Asked, ready: Loaded) -> str:
+    """Write the matches that the events have without a time to come."""
+    plain = asked
+    if ready.until is not None:
+        plain = Asked(
+            asked.query, asked.events, json.dumps({**asked.given, "until": None}), asked.limits
+        )
+    everything = found(plain).matches
+    if everything.count > _MOST_TESTED:
+        return f"count = {everything.count}"
+    table = everything.to_arrow(ids=False)
+    left_out = {"query"} if everything.schema.totals is not None else {"query", *_TIMES}
+    names = [name for name in table.column_names if name not in left_out]
+    rows = table.select(names).to_pylist()
+    if not rows:
+        return "matches = []"
+    return "\n".join(["matches = [", *(f"    {_toml(row)}," for row in rows), "]"])
+
+
+def _toml(value: Any) -> str:
+    """Write a value; TOML has no NULL, so attributes without a value are left out."""
+    match value:
+        case dict():
+            kept = {name: each for name, each in value.items() if each is not None}
+            inner = (f"{toml_key(name)} = {_toml(each)}" for name, each in kept.items())
+            return f"{{{', '.join(inner)}}}"
+        case list() | tuple():
+            return f"[{', '.join(_toml(each) for each in value if each is not None)}]"
+        case _:
+            return toml_value(value)
+
+
+def _rows(events: KeptEvents) -> list[dict[str, Any]] | None:
+    """Return the events as dicts; None: there are several streams."""
+    source = events.source
+    if not isinstance(source, EventSource):
+        return None
+    table = pa.Table.from_batches(source.batches, source.schema)
+    return [
+        {name: value for name, value in row.items() if value is not None}
+        for row in table.slice(0, _MOST_TESTED + 1).to_pylist()
+    ]
