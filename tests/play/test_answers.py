@@ -88,6 +88,24 @@ def test_exported_programs_find_the_same(
         assert len(outcome.stdout.splitlines()) == int(found["count"])
 
 
+def test_everything_that_was_set_is_exported() -> None:
+    header = "+++\ntime = 'at'\nschema = {at = 'timestamp', v = 'int'}\n+++\n"
+    query = f"{header}SELECT * FROM S WHERE (A AS a ; B AS b) FILTER b.v > $low WITHIN 1 MINUTE"
+    events = "kind\tv\tat\nA\t?\t2026-01-31 09:30:00\nB\t7\t2026-01-31 09:30:59\n"
+    settings = {"type": "kind", "nulls": ["?"], "params": {"low": 3}}
+    texts = asked("export", query, events, settings=settings)
+    assert "schema={'at': 'timestamp', 'v': 'int'}, params={'low': 3}" in texts["python"]
+    assert "type='kind'" in texts["spark"]
+    assert "--null '?' --delimiter '\\t' --param low=3" in texts["command"]
+    with redirect_stdout(StringIO()) as out:
+        exec(compile(texts["python"], "exported", "exec"), {})
+    assert out.getvalue().splitlines()[0] == "1"
+    (test,) = rule_tests(tomllib.loads(texts["test"]), Path("query.ceql.toml"))
+    assert judge(test).passed
+    listed = asked("export", "SELECT * FROM S WHERE A", '[{"type": "A"}]')
+    assert (listed["events"], listed["text"]) == ("events.jsonl", '{"type": "A"}\n')
+
+
 def test_errors_are_found_against_the_events_with_their_places() -> None:
     events = "type,price\nA,1\nB,2\n"
     (error,) = asked("check", "SELECT * FROM S WHERE A AS a FILTER a[prise > 1]", events)[

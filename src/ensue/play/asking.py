@@ -11,6 +11,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+from ensue.analysis.schema import from_python
 from ensue.engine.run import find_matches
 from ensue.engine.text_options import text_options
 from ensue.errors import CeqlWarning, EventError, Source, UnseenWarning
@@ -128,26 +129,29 @@ def compiled_query(query: str, settings: str) -> Rule:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CeqlWarning)
         rule = split_rule(Source(query, NAME))
-        return compiled("", rule, asked.given.get("schema"), asked.params)
+        # Events have other attributes too, and these are looked for when they are there.
+        given = asked.given.get("schema")
+        schema = None if given is None else from_python(given, partial=True)
+        return compiled("", rule, schema, asked.params)
 
 
 def open_text(text: str, options: TextOptions) -> EventSource:
     """Open events that are written as CSV, as JSON lines or as a list of objects."""
-    if text.lstrip().startswith("["):
-        text = _lines(text)
-    data = text.encode("utf-8", "surrogatepass")
+    data = as_lines(text).encode("utf-8", "surrogatepass")
     return of_reader(open_pipe(BytesIO(data), options, name="events"))
 
 
-def _lines(text: str) -> str:
-    """Write a JSON list of objects as JSON lines."""
+def as_lines(text: str) -> str:
+    """Write a JSON list of objects as JSON lines, and leave everything else."""
+    if not text.lstrip().startswith("["):
+        return text
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise EventError(f"events: not JSON: {error}") from error
     if not all(isinstance(row, dict) for row in rows):
         raise EventError("events: a list of events has objects only, such as [{'type': 'A'}]")
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 @lru_cache(maxsize=2)

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
 
+from ensue.errors import Source
 from ensue.insight.evaluation import KeptEvents
 from ensue.io.events import EventSource
+from ensue.messages import Option
 from ensue.options import ReadOptions
-from ensue.play.asking import Asked, Loaded, found, loaded
+from ensue.play.asking import Asked, Loaded, as_lines, found, loaded
+from ensue.rules.files import split_rule
 from ensue.rules.toml import toml_key, toml_value
 
 Answer = dict[str, Any]
 
 _MOST_INLINE = 40
 """So many events are written into a Python program."""
+
+_OF_TEXT = ("time_format", "nulls", "delimiter")
+"""Options of text, which events that were read do not need."""
 
 _TIMES = ("start_time", "end_time")
 """These follow from the positions of a match."""
@@ -39,6 +46,7 @@ def export(request: Answer) -> Answer:
         "spark": _spark(asked, ready, name),
         "test": _rule_test(asked, ready),
         "events": name,
+        "text": as_lines(asked.events),
     }
 
 
@@ -50,14 +58,28 @@ def _file_name(given: object, text: str) -> str:
     return name if name.endswith(known) else f"events{known[0]}"
 
 
-def _options(asked: Asked) -> dict[str, Any]:
-    """Return the read options that differ from their defaults; a header has its own."""
+def _settings(asked: Asked, ready: Loaded) -> dict[str, Any]:
+    """Return the read options that differ from their defaults, also those of a header."""
     read = asked.read
-    return {
+    given = {
         each.name: getattr(read, each.name)
         for each in fields(ReadOptions)
         if getattr(read, each.name) != each.default
     }
+    return {**dict(ready.query.settings), **given}
+
+
+def _compiled_with(asked: Asked, ready: Loaded) -> dict[str, Any]:
+    """Return parameters and types, as far as there are any."""
+    header = split_rule(Source(asked.query)).settings
+    schema = asked.given.get("schema", header.get("schema"))
+    given = {"schema": schema, "params": dict(ready.query.params)}
+    return {name: value for name, value in given.items() if value}
+
+
+def _arguments(options: Mapping[str, Any]) -> list[str]:
+    """Write options as keyword arguments."""
+    return [str(Option(name, value)) for name, value in options.items()]
 
 
 def _body(ready: Loaded) -> str:
@@ -72,26 +94,23 @@ def _literal(text: str) -> str:
     return f'"""\n{text}\n"""'
 
 
-def _settings(asked: Asked, ready: Loaded) -> dict[str, Any]:
-    return {**dict(ready.query.settings), **_options(asked)}
-
-
 def _python(asked: Asked, ready: Loaded, name: str) -> str:
     rows = _rows(ready.events)
-    inline = rows is not None and len(rows) <= _MOST_INLINE
-    given = [f"{key}={value!r}" for key, value in _settings(asked, ready).items()]
-    if ready.until is not None:
-        given.append(f"until={ready.until!r}")
-    params = f", params={dict(ready.query.params)!r}" if ready.query.params else ""
-    lines = ["import ensue", ""]
-    if inline:
-        assert rows is not None
-        lines += ["events = [", *(f"    {row!r}," for row in rows), "]"]
+    settings = _settings(asked, ready)
+    if rows is not None and len(rows) <= _MOST_INLINE:
+        events = ["events = [", *(f"    {row!r}," for row in rows), "]"]
+        settings = {key: value for key, value in settings.items() if key not in _OF_TEXT}
     else:
-        lines.append(f"events = {name!r}")
-    lines += [
-        f"query = ensue.compile({_literal(_body(ready))}{params})",
-        f"matches = query.run({', '.join(['events', *given])})",
+        events = [f"events = {name!r}"]
+    if ready.until is not None:
+        settings["until"] = ready.until
+    compiled = [_literal(_body(ready)), *_arguments(_compiled_with(asked, ready))]
+    lines = [
+        "import ensue",
+        "",
+        *events,
+        f"query = ensue.compile({', '.join(compiled)})",
+        f"matches = query.run({', '.join(['events', *_arguments(settings)])})",
         "print(matches.count)",
         "for match in matches.head(10):",
         "    print(match)",
@@ -108,16 +127,14 @@ def _command(asked: Asked, ready: Loaded, name: str) -> str:
             words += [flag, "\\t" if each == "\t" else str(each)]
     for key, value in ready.query.params.items():
         words += ["--param", f"{key}={json.dumps(value, default=str)}"]
-    return shlex.join(words) + "\n"
+    types = _compiled_with(asked, ready).get("schema")
+    note = f"# --schema takes a file with {json.dumps(types)}\n" if types else ""
+    return note + shlex.join(words) + "\n"
 
 
 def _spark(asked: Asked, ready: Loaded, name: str) -> str:
-    unread = ("time_format", "nulls", "delimiter")
-    given = [
-        f"{key}={value!r}" for key, value in _settings(asked, ready).items() if key not in unread
-    ]
-    if ready.query.params:
-        given.append(f"params={dict(ready.query.params)!r}")
+    options = {**_settings(asked, ready), **_compiled_with(asked, ready)}
+    given = _arguments({key: value for key, value in options.items() if key not in _OF_TEXT})
     source = f"spark.read.json({name!r})"
     if name.endswith((".csv", ".tsv")):
         separated = f", sep={asked.read.delimiter!r}" if asked.read.delimiter else ""
@@ -142,9 +159,9 @@ def _rule_test(asked: Asked, ready: Loaded) -> str:
     if ready.until is not None:
         lines.append("# What waits for a deadline after the last event is not found in a test.")
     lines += ['query = """', body, '"""']
-    lines += [f"{key} = {_toml(value)}" for key, value in _settings(asked, ready).items()]
-    if ready.query.params:
-        lines.append(f"params = {_toml(dict(ready.query.params))}")
+    settings = {key: value for key, value in _settings(asked, ready).items() if key not in _OF_TEXT}
+    settings |= _compiled_with(asked, ready)
+    lines += [f"{key} = {_toml(value)}" for key, value in settings.items()]
     lines += ["events = [", *(f"    {_toml(row)}," for row in rows), "]"]
     return "\n".join([*lines, _expected(asked, ready), ""])
 

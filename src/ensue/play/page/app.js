@@ -206,7 +206,7 @@ async function exported(kind) {
     dialog.close();
   } }, "Copy");
   const saving = h("button", { onclick: () => save(NAMES[kind], text) }, `Save ${NAMES[kind]}`);
-  const events_ = h("button", { onclick: () => save(answer.events, events.text) }, `Save ${answer.events}`);
+  const events_ = h("button", { onclick: () => save(answer.events, answer.text) }, `Save ${answer.events}`);
   dialog.replaceChildren(
     h("div", { class: "bar" }, h("h2", {}, by("export").querySelector(`[value=${kind}]`).textContent), h("span", { class: "grow" }),
       ...(answer.problem ? [] : [copying, saving, kind === "test" ? null : events_].filter(Boolean)),
