@@ -279,14 +279,6 @@ def test_integers_are_times_where_doubles_were() -> None:
     assert session.push([{"type": "B", "t": 4}]).count == 0
 
 
-def test_times_that_become_doubles_have_to_be_declared() -> None:
-    session = ensue.compile(PAIRS).open(time="t", time_unit="s")
-    session.push([{"type": "A", "t": 1}])
-    with pytest.raises(ensue.EventError, match=r"column 't': .* declare them as double"):
-        session.push([{"type": "B", "t": 2.5}])
-    assert session.push([{"type": "B", "t": 3}]).count == 1
-
-
 def test_units_of_integers_are_not_those_of_doubles() -> None:
     query = ensue.compile("SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 [t]")
     with pytest.raises(ensue.CeqlTypeError, match="but this is a double"):

@@ -24,7 +24,9 @@ from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from ensue.plan.result_schema import ResultSchema, result_schema
+from ensue.predicates.vectors import UnsupportedError
 from ensue.stream.batch import EventBatch, InputBatch
+from ensue.stream.time_scale import TimeScale
 
 
 @dataclass(slots=True)
@@ -114,8 +116,12 @@ def rebind_instance(
     options: ReadOptions,
     mode: ExecutionMode,
     kept: EventBatch,
+    scale: TimeScale | None = None,
 ) -> BoundInstance:
-    """Bind a query to columns some of which have other types now, and carry its state over."""
+    """Bind a query to columns some of which have other types now, and carry its state over.
+
+    `scale` says how times are counted anew, where integer times have become timestamps.
+    """
     known = {each.name: each.type for each in instance.columns.table.schema}
     schema = pa.schema([*{**known, **types}.items()])
     columns = instance.columns._replace(table=schema.empty_table())
@@ -125,8 +131,25 @@ def rebind_instance(
     mode = replace(mode, by_definition=by_definition, late=late)
     new = bind_instance(name, query, columns, options, mode, instance.tally)
     if isinstance(old, DerivedOperator) and isinstance(new.operator, DerivedOperator):
+        if scale is not None:
+            raise UnsupportedError("derived streams have events of the times so far")
         new.operator.take_over(old)
     else:
-        carry_over(old, new.operator, kept)
+        carry_over(old, new.operator, kept, scale)
     new.schema = replace(new.schema, since=instance.schema.since)
     return new
+
+
+_TAGS_OF_CLASSES = {
+    "Fast": "match",
+    "ByDefinition": "reference",
+    "Counting": "count",
+    "GraphCounting": "count on the graph",
+    "ListCounting": "count by listing",
+}
+"""Snapshots of version 0.1 name the operators by their classes."""
+
+
+def operator_tag(saved: str) -> str:
+    """Return the tag of an operator as a snapshot names it."""
+    return _TAGS_OF_CLASSES.get(saved, saved)

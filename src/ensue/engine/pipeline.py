@@ -18,7 +18,7 @@ import pyarrow as pa
 from ensue.analysis.expressions import Operation
 from ensue.automata.registers import OLDER_FORMS
 from ensue.engine.execution import Execution
-from ensue.engine.instances import BoundInstance, bind_instance, rebind_instance
+from ensue.engine.instances import BoundInstance, bind_instance, operator_tag, rebind_instance
 from ensue.engine.query import Query
 from ensue.engine.text_options import text_options, with_query
 from ensue.engine.unseen import Silence, silences
@@ -35,19 +35,11 @@ from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch, InputBatch
 from ensue.stream.conform import ConformedInput, Conformer
 from ensue.stream.reorder import CheckedBatch, ReorderBuffer
+from ensue.stream.store import EventStore
 from ensue.stream.times import Time, time_in_units
 
 _FORMS = 2
 """Which conditions registers decide; earlier snapshots, in which they were fewer, do not say."""
-
-_TAGS_OF_CLASSES = {
-    "Fast": "match",
-    "ByDefinition": "reference",
-    "Counting": "count",
-    "GraphCounting": "count on the graph",
-    "ListCounting": "count by listing",
-}
-"""Snapshots of version 0.1 name the operators by their classes."""
 
 
 class PreparedPush(NamedTuple):
@@ -57,6 +49,8 @@ class PreparedPush(NamedTuple):
     reorder: ReorderBuffer
     instances: Mapping[str, BoundInstance]
     checked: CheckedBatch
+    store: EventStore | None = None
+    """The events that are kept, where their times are counted anew."""
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -116,14 +110,14 @@ class Pipeline:
 
     def check(self, read: ConformedInput, first_row: int = 0) -> PreparedPush:
         """Check what was read; bind the queries where these are the first columns."""
-        reorder, instances = self.reorder, self._bound
+        reorder, store, instances = self.reorder, None, self._bound
         if reorder is None:
             instances = {
                 name: self._bind(name, query, read.batch) for name, query in self.queries.items()
             }
             reorder = self._new_reorder(instances)
         else:
-            read, instances = self._retyped(read, reorder)
+            read, reorder, store, instances = self._retyped(read, reorder)
         calls = [call for instance in instances.values() for call in instance.calls]
         if calls and self.lenient:
             read = self._without_failures(read, calls)
@@ -134,44 +128,53 @@ class Pipeline:
         checked = reorder.check(read.batch, first_row)
         if reorder.waits or self.check_ahead or len(instances) > 1:
             _check_values(reorder.next_batch(checked), instances)
-        return PreparedPush(read, reorder, instances, checked)
+        return PreparedPush(read, reorder, instances, checked, store)
 
     def _bind(self, name: str, query: Query, columns: InputBatch) -> BoundInstance:
         return bind_instance(name, query, columns, self.options, self.mode)
 
     def _retyped(
         self, read: ConformedInput, reorder: ReorderBuffer
-    ) -> tuple[ConformedInput, dict[str, BoundInstance]]:
+    ) -> tuple[ConformedInput, ReorderBuffer, EventStore | None, dict[str, BoundInstance]]:
         """Bind the queries anew where columns get their first type, or integers become doubles.
 
-        Where something that is kept is no double, the columns keep their integers.
+        Times that become doubles are timestamps, and what is kept counts them in nanoseconds. Where
+        something that is kept is no double, the columns keep their integers.
         """
         if read.fields is self.conformer.fields:
-            return read, self._bound
+            return read, reorder, None, self._bound
         wide, learnt = self.conformer.widened(read), self.conformer.learnt(read)
-        if not wide and not learnt:
-            return read, self._bound
+        scale = self.conformer.rescaled(read)
+        if not wide and not learnt and scale is None:
+            return read, reorder, None, self._bound
+        timed = () if scale is None else (scale.column,)
         try:
             if self.is_behind:
                 raise UnsupportedError("a query has not read all events, since a budget ran out")
-            kept, waiting = self.execution.store.view()(), reorder.waiting_rows
-            types = {name: read.fields[name] for name in (*wide, *learnt)}
+            buffer, store = reorder, None
+            kept = self.execution.store.view()()
+            if scale is not None:
+                buffer, store = reorder.rescaled(scale), self.execution.store.rescaled(scale)
+                kept = scale.batch(kept)
+            waiting = buffer.waiting_rows
+            types = {name: read.fields[name] for name in (*wide, *learnt, *timed)}
             fields = pa.schema([(name, types[name]) for name in wide]).empty_table()
             for table in (kept.table, *(() if waiting is None else (waiting,))):
                 pa.concat_tables([table, fields], promote_options="permissive")
-            return read, {
+            instances = {
                 name: rebind_instance(
-                    name, self.queries[name], instance, types, self.options, self.mode, kept
+                    name, self.queries[name], instance, types, self.options, self.mode, kept, scale
                 )
                 for name, instance in self._bound.items()
             }
+            return read, buffer, store, instances
         except pa.ArrowInvalid:
             why = "integers beyond 2^53, which are no doubles, are still needed"
         except UnsupportedError as error:
             why = f"the query cannot go on with doubles ({error}); declare the column as double"
         except CeqlError as error:
             why = f"the query cannot be about doubles: {error.diagnostics[0].message}"
-        return self.conformer.narrowed(read, wide, why), self._bound
+        return self.conformer.narrowed(read, [*wide, *timed], why), reorder, None, self._bound
 
     def _new_reorder(self, instances: Mapping[str, BoundInstance]) -> ReorderBuffer:
         one = next(iter(instances.values()))
@@ -227,6 +230,10 @@ class Pipeline:
             for name, instance in prepared.instances.items():
                 self._start(name, instance)
         elif prepared.instances is not self._bound:
+            self.reorder = prepared.reorder
+            if prepared.store is not None:
+                self.execution.occurrences.catch_up()
+                self.execution.store = prepared.store
             for name, instance in prepared.instances.items():
                 self._bound[name] = instance
                 self.execution.add(name, instance)
@@ -361,7 +368,7 @@ class Pipeline:
             closed = saved[f"{number}/closed"]
             columns = InputBatch(saved[f"{number}/columns"], closed, types, None)
             # What was evaluated by definition goes on so, though an automaton may do it by now.
-            tag = _TAGS_OF_CLASSES.get(saved[f"{number}/way"], saved[f"{number}/way"])
+            tag = operator_tag(saved[f"{number}/way"])
             late = frozenset(saved.get(f"{number}/late", ()))
             if f"{number}/forms" not in saved:
                 late |= {OLDER_FORMS}

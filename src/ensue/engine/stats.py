@@ -12,7 +12,7 @@ import pyarrow as pa
 from ensue.drawing.html import Cell, table, view
 from ensue.engine.pipeline import Pipeline
 from ensue.results.chunk import MatchCount
-from ensue.stream.reorder import shown_time
+from ensue.stream.time_errors import shown_time
 
 
 def gather(

@@ -23,9 +23,9 @@ from ensue.io.dicts import FastRows
 from ensue.io.events import open_events
 from ensue.io.kinds import kind_of_type
 from ensue.io.rejected import Rejected
-from ensue.messages import message_of
 from ensue.options import ReadOptions
 from ensue.predicates.vectors import path_column
+from ensue.stream.bad_rows import without_bad_rows
 from ensue.stream.batch import (
     NAMES,
     InputBatch,
@@ -35,6 +35,7 @@ from ensue.stream.batch import (
     repeated,
 )
 from ensue.stream.casts import converted, widens, wider_type
+from ensue.stream.time_scale import TimeScale
 
 Fields = dict[str, pa.DataType]
 _Rows = np.ndarray | None
@@ -175,6 +176,14 @@ class Conformer:
         known = [(name, held) for name, held in self.fields.items() if held != read.fields[name]]
         return [name for name, held in known if widens(held, read.fields[name])]
 
+    def rescaled(self, read: ConformedInput) -> TimeScale | None:
+        """Return how integer times are counted anew, should they become timestamps with a push."""
+        unit = TIME_UNITS[self.options.time_unit or "s"]
+        for name, held in self.fields.items():
+            if pa.types.is_integer(held) and pa.types.is_timestamp(read.fields[name]):
+                return TimeScale(name, read.fields[name], unit)
+        return None
+
     def learnt(self, read: ConformedInput) -> list[str]:
         """Name the columns that matter and get their first type with a push."""
         return [
@@ -192,8 +201,12 @@ class Conformer:
         for name in names:
             fields[name] = self.fields[name]
             at = table.column_names.index(name)
-            stop = not self.lenient
-            array = converted(table.column(at), fields[name], name, bad, stop=stop, hint=hint)
+            stop, array = not self.lenient, table.column(at)
+            if pa.types.is_timestamp(array.type):
+                unit = TIME_UNITS[self.options.time_unit or "s"] / 1000
+                array = pc.divide(array.cast(pa.int64()).cast(pa.float64(), safe=False), unit)
+                self._new_instants.discard(name)
+            array = converted(array, fields[name], name, bad, stop=stop, hint=hint)
             table = table.set_column(at, name, array)
         rejected = tuple(read.batch.rejected(row, reason) for row, reason in sorted(bad.items()))
         batch = read.batch._replace(table=table)
@@ -232,6 +245,8 @@ class Conformer:
             tables.append(table)
             types += types_of(table, [name], self.options).chunks
             streams.append(np.full(table.num_rows, number, np.int32))
+        # Where the times of one stream are doubles, those of all streams are timestamps.
+        tables = [self._with_instants(each) for each in tables]
         whole = pa.concat_tables(tables, promote_options="permissive")
         batch = InputBatch(
             whole,
@@ -259,7 +274,7 @@ class Conformer:
         fields, tables, numbers = self.fields, [], []
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[first : first + _ROWS_AT_ONCE]
-            table, good = _without_bad_rows(some, first, stream, columns, rejected)
+            table, good = without_bad_rows(some, first, stream, columns, rejected)
             table, fields, kept = self._conformed(table, fields, rejected, good)
             tables.append(table)
             numbers.append(good if kept is None else kept)
@@ -276,13 +291,23 @@ class Conformer:
         for at, each in enumerate(table.schema):
             if each.name not in self._text.times:
                 continue
-            counts = each.name in self.instants or declared.get(each.name) == pa.float64()
+            known = each.name in self.instants or each.name in self._new_instants
+            counts = known or declared.get(each.name) == pa.float64()
             if pa.types.is_floating(each.type) or (counts and pa.types.is_integer(each.type)):
                 counted = pc.round(pc.multiply(table.column(at).cast(pa.float64()), unit))
                 whole = pc.if_else(pc.is_finite(counted), counted, None).cast(pa.int64())
                 table = table.set_column(at, each.name, whole.cast(pa.timestamp("us")))
                 self._new_instants.add(each.name)
         return table
+
+    def _become_instants(self, held: pa.DataType, column: pa.Field) -> bool:
+        """Tell whether a time column of integers, which nobody declared, has brought doubles."""
+        declared = declared_columns(self.declared)
+        return (
+            column.name in self._new_instants
+            and column.name not in declared
+            and pa.types.is_integer(held)
+        )
 
     def _conformed(
         self, table: pa.Table, known: Fields, rejected: list[Rejected], rows: _Rows = None
@@ -300,7 +325,9 @@ class Conformer:
             held = fields.get(column.name)
             if held is not None and not pa.types.is_null(held) and held != column.type:
                 kinds = kind_of_type(held), kind_of_type(column.type)
-                if widens(held, column.type) and column.name not in self._fixed:
+                if self._become_instants(held, column):
+                    held = None
+                elif widens(held, column.type) and column.name not in self._fixed:
                     wide = wider_type(held, column.type)
                     array = converted(array, wide, column.name, bad, stop=stop)
                 elif self._text.is_used(column.name) or not {"list", "record"} & set(kinds):
@@ -342,27 +369,6 @@ def _is_columnar(events: object) -> bool:
     if isinstance(events, str | PathLike) or hasattr(events, "read_next_batch"):
         return True
     return hasattr(events, "__arrow_c_stream__") or hasattr(events, "columns")
-
-
-def _without_bad_rows(
-    rows: list[object],
-    first: int,
-    stream: str | None,
-    columns: TextOptions,
-    rejected: list[Rejected],
-) -> tuple[pa.Table, np.ndarray]:
-    """Read rows; reject each that does not go with those before it; return the others' numbers."""
-    numbers = np.arange(first, first + len(rows))
-    while True:
-        try:
-            return read_table(rows, stream, columns)[0], numbers
-        except EventError as error:
-            if error.row is None:
-                raise
-            row = int(numbers[error.row])
-            rejected.append(Rejected(rows[error.row], message_of(error), row=row))
-            rows = rows[: error.row] + rows[error.row + 1 :]
-            numbers = np.delete(numbers, error.row)
 
 
 _TEXTS = (pa.string(), NAMES)

@@ -9,7 +9,7 @@ arrival), so that it does not depend on how the stream is cut.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,18 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ensue.analysis.schema import AttributePath
-from ensue.analysis.types import Type, from_arrow
 from ensue.errors import EventError
 from ensue.io.rejected import Rejected
 from ensue.messages import Message, Option
 from ensue.options import ReadOptions
 from ensue.predicates.values import to_nanoseconds
-from ensue.predicates.vectors import column_at, path_column
+from ensue.predicates.vectors import UnsupportedError, column_at, path_column
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch, InputBatch, missing_column, path_of
 from ensue.stream.lateness import lateness_in_units
 from ensue.stream.rows import load_table, save_table
+from ensue.stream.time_errors import goes_back, wrong_times
+from ensue.stream.time_scale import TimeScale
 from ensue.stream.waiting import AFTER_ALL_TIMES, BEFORE_ALL_TIMES, Arrived, WaitingEvents
+
+_INT64 = pa.int64()
 
 
 class CheckedBatch(NamedTuple):
@@ -42,9 +45,6 @@ class CheckedBatch(NamedTuple):
     rejected: tuple[Rejected, ...]
     bound: int
     """The lateness in units of time."""
-
-
-_INT64 = pa.int64()
 
 
 @dataclass(slots=True)
@@ -149,7 +149,10 @@ class ReorderBuffer:
                 late.append(rows)
                 continue
             if not self.lenient:
-                raise self._goes_back(batch, times, number, own, int(wrong[0]), first_row)
+                before = self.latest.get(number)
+                source = self.sources[number] if number >= 0 else None
+                path = self.time_path
+                raise goes_back(batch, path, own, int(wrong[0]), first_row, source, before)
             back.append(rows)
         if not late and not back:
             return CheckedBatch(batch, times, kind, None, tuple(rejected), bound)
@@ -182,34 +185,6 @@ class ReorderBuffer:
             reason = f"the time '{name}' is NULL; every event needs a time"
             rejected.append(batch.rejected(int(row), reason))
         return batch.take(np.flatnonzero(~missing))
-
-    def _goes_back(
-        self,
-        batch: InputBatch,
-        times: np.ndarray,
-        number: int,
-        own: np.ndarray | None,
-        wrong: int,
-        first_row: int,
-    ) -> EventError:
-        assert self.time_path is not None
-        row = wrong if own is None else int(own[wrong])
-        column = column_at(batch.table, self.time_path)
-        if wrong:
-            before: Any = column[wrong - 1 if own is None else int(own[wrong - 1])]
-        else:
-            before = shown_time(self.latest[number], column.type)
-        of_stream = f" of {self.sources[number]}" if number >= 0 else ""
-        at = wrong if number >= 0 else row
-        return EventError(
-            Message(
-                f"time goes back at row {first_row + at}{of_stream}: '{'.'.join(self.time_path)}' "
-                f"is {column[row]} after {before}; sort the events, or pass ",
-                Option("lateness"),
-                " to have them put in order",
-            ),
-            row,
-        )
 
     # releasing
 
@@ -254,6 +229,27 @@ class ReorderBuffer:
     def finish(self) -> EventBatch:
         """Release everything."""
         return self._release(AFTER_ALL_TIMES)
+
+    def rescaled(self, scale: TimeScale) -> ReorderBuffer:
+        """Return a buffer that has come as far, whose times are nanoseconds."""
+        if ".".join(self._tiebreak or ()) == scale.column:
+            raise UnsupportedError("the tiebreak is the time")
+        waiting = WaitingEvents()
+        arrived = self._waiting.everything()
+        if arrived is not None:
+            times = scale.times(arrived.times)
+            arrived = arrived._replace(batch=scale.rows(arrived.batch), times=times)
+        waiting.restore(arrived, self._waiting.arrived)
+        return replace(
+            self,
+            latest={
+                stream: time if time == BEFORE_ALL_TIMES else scale.time(time)
+                for stream, time in self.latest.items()
+            },
+            kind=scale.kind,
+            _bound=scale.time(self._bound),
+            _waiting=waiting,
+        )
 
     def save(self) -> dict[str, Any]:
         """Save how far the stream has come, and what waits."""
@@ -350,13 +346,6 @@ def _by_stream(streams: np.ndarray | None) -> list[tuple[int, np.ndarray | None]
     return [(int(number), np.flatnonzero(streams == number)) for number in np.unique(streams)]
 
 
-def shown_time(time: int, kind: pa.DataType) -> Any:
-    """Write a time as the time column has it."""
-    if pa.types.is_integer(kind):
-        return time
-    return pa.scalar(time, pa.int64()).cast(pa.timestamp("ns")).cast(kind, safe=False)
-
-
 def times_of(table: pa.Table, path: AttributePath, first_row: int = 0) -> np.ndarray:
     """Return the time column as integers; rows are counted from `first_row` in errors."""
     return _times_in(path_column(table, path), table, path, first_row)
@@ -390,10 +379,4 @@ def _times_in(
         return to_nanoseconds(column)
     if pa.types.is_null(kind) and table.num_rows == 0:
         return np.zeros(0, np.int64)
-    problem = f"the time column '{name}' must hold integers or timestamps, not {kind}"
-    if from_arrow(kind) is Type.STRING and table.num_rows:
-        example = column[0].as_py()
-        problem += (
-            f" such as {example!r}; write times as in ISO 8601, all with a zone or none of them"
-        )
-    raise EventError(problem)
+    raise wrong_times(column, name)

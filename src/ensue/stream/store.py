@@ -18,6 +18,7 @@ from ensue.stream.batch import NAMES, EventBatch
 from ensue.stream.ordinals import count_last, ordinals
 from ensue.stream.rows import load_rows, save_rows
 from ensue.stream.ties import Ties
+from ensue.stream.time_scale import TimeScale
 
 _MERGED_UP_TO_ROWS = 1 << 15
 """Batches with more rows than this are left alone."""
@@ -182,6 +183,16 @@ class EventStore:
             self._ties = kept.ties
             self._batches, self._levels = [replace(kept, ties=None)], [-1]
             self._kept = self._thinned = self.rows
+
+    def rescaled(self, scale: TimeScale) -> EventStore:
+        """Return a store of the same rows, whose times are nanoseconds."""
+        ties = self._ties
+        return replace(
+            self,
+            _batches=[scale.batch(each) for each in self._batches],
+            _levels=self._levels[:],
+            _ties=ties and replace(ties, time=scale.time(ties.time)),
+        )
 
     def forget_before(
         self, position: int, numberings: Iterable[Numbering] = (), *, exactly: bool = False
