@@ -64,6 +64,7 @@ GROUPS: tuple[Group, ...] = (
     files.GROUP,
     sessions.STEPS_GROUP,
     sessions.MANY_GROUP,
+    sessions.THOUSAND_GROUP,
     growth.SESSION_GROUP,
     spark.BATCH_GROUP,
     spark_steps.GROUP,

@@ -130,17 +130,23 @@ STEPS_GROUP = Group(
 )
 
 
-def rules(count: int, *, selective: bool) -> dict[str, str]:
-    """Return queries that have much in common, as the rules of one desk do."""
+def rules(count: int, *, selective: bool, last: str = "") -> dict[str, str]:
+    """Return queries that have much in common, as the rules of one desk do.
+
+    Their last step waits for a stock that nobody trades, or for what `last` says of one: there
+    {number} is the number of the rule.
+    """
     found = {}
     for number in range(count):
         a, b, c = (NAMES[(number * step + step) % len(NAMES)] for step in (1, 3, 7))
         extra = f" AND volume > {2000 + 100 * (number % 5)}" if selective else ""
+        wanted = last.format(number=number) if last else f"name = 'NotExists{number}'"
         found[f"rule {number}"] = (
             "SELECT * FROM S WHERE (SELL AS a ; BUY AS b ; BUY AS c ; SELL AS d) "
             f"FILTER a[name = '{a}'{extra}] "
             f"AND b[name = '{b}' AND price > {20 + number % 7}{extra}] "
-            f"AND c[name = '{c}'{extra}] AND d[name = 'NotExists{number}'] "
+            f"AND c[name = '{c}'{extra}] "
+            f"AND d[{wanted}] "
             f"WITHIN {WINDOW} [stock_time]"
         )
     return found
@@ -166,6 +172,76 @@ def together_and_alone(path: str, count: int, selective: bool, repetitions: int)
         kernels = min(kernels, _in_kernels(queries, table))
     share = kernels / alone
     return {"alone": alone, "together": together, "ratio": together / alone, "least": share}
+
+
+_RARE = "id = {number}000"
+"""A last step that one event of a million satisfies."""
+
+
+def one_and_many(path: str, count: int, last: str, repetitions: int) -> dict[str, float]:
+    """Run one rule, and many in one pass, all of them run before; return the best time of each."""
+    import ensue
+    from bench.streams import read
+
+    table = read(path)
+    texts = rules(count, selective=True, last=last)
+    queries = {name: ensue.compile(text) for name, text in texts.items()}
+    several = list(queries.values())[:: max(count // 10, 1)]
+    first = time.perf_counter()
+    ensue.run(queries, table)
+    best = {"first": time.perf_counter() - first, "one": 1e9, "many": 1e9}
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        for query in several:
+            bool(query.run(table, threads=1))
+        best["one"] = min(best["one"], (time.perf_counter() - began) / len(several))
+        began = time.perf_counter()
+        found = ensue.run(queries, table)
+        best["many"] = min(best["many"], time.perf_counter() - began)
+    best["matches"] = float(sum(each.count for each in found.values()))
+    return {**best, "ratio": best["many"] / best["one"]}
+
+
+def _measure_thousand(lab: Lab) -> list[Row]:
+    events, count = MILLION, 100 if lab.quick else 1000
+    path = lab.make(Source(events, BUSY))
+    rows: list[Row] = []
+    for name, last in (("that never match", ""), ("whose last step happens once", _RARE)):
+        lab.say(f"{count} rules {name}")
+        begin: Row = {"queries": f"{count:,} rules {name}", "events": events}
+        try:
+            found = lab.call(
+                one_and_many, path=path, count=count, last=last, repetitions=1 if lab.quick else 3
+            )
+        except FailedError as error:
+            rows.append({**begin, "failed": str(error)})
+            continue
+        rows.append({**begin, **found})
+    return rows
+
+
+def _thousand_targets(rows: Sequence[Row]) -> list[Target]:
+    return [
+        at_most(f"{row['queries']} to one of them", 20.0, row.get("ratio"), "number", "times")
+        for row in rows
+    ]
+
+
+THOUSAND_GROUP = Group(
+    "rules",
+    "Very many rules in one pass, against one of them",
+    (
+        Column("queries", "rules", "text"),
+        Column("events", "events", "size"),
+        Column("matches", "matches", "count"),
+        Column("one", "one rule", "seconds"),
+        Column("first", "all, first time", "seconds"),
+        Column("many", "all, run before", "seconds"),
+        Column("ratio", "to one", "number"),
+    ),
+    _measure_thousand,
+    _thousand_targets,
+)
 
 
 def _in_kernels(queries: Mapping[str, Any], table: pa.Table) -> float:

@@ -161,3 +161,11 @@ ADOPTED_KERNELS = Seam(
     "ensue.spark.kernels._adopted",
     "The kernels that a worker has looked at: none yet.",
 )
+REACH_ROWS = Seam(
+    "ensue.operators.reach._LEAST_ROWS",
+    "So many events are looked through for the parts that a query can match in.",
+)
+REACH_RARE = Seam(
+    "ensue.operators.reach._RARE",
+    "An event is rare if it is one in so many: in a short stream all may be.",
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import ensue
 from ensue.kernels.match.driver import MatchDriver
+from ensue.kernels.tables import Table
 from ensue.predicates.evaluate import Batch
 
 PAIRS = "SELECT * FROM S WHERE A ; B"
@@ -191,3 +193,34 @@ def test_late_events_are_told_once() -> None:
     assert session.stats["late"] == session.late.num_rows == 1
     assert session.stats["watermark"] == 4
     assert counts(session.advance(9)) == {"a": 1, "b": 0}
+
+
+def test_a_second_run_uses_what_the_first_worked_out() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE (A ALL B) ; C")
+    rows = [{"type": kind} for kind in "ABCBAC"]
+    worked_out: list[tuple[int, int]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        fill = Table.fill
+
+        def noted(self: Table, state: int, symbol: int, alphabet: list[int]) -> bool:
+            worked_out.append((state, symbol))
+            return fill(self, state, symbol, alphabet)
+
+        patch.setattr(Table, "fill", noted)
+        first = query.run(rows).count
+        cells = len(worked_out)
+        assert cells
+        assert query.run(rows).count == first
+        assert len(worked_out) == cells
+        # Options that change the plan, or other columns, have tables of their own.
+        assert query.run(rows, output="positions").count
+        assert len(worked_out) > cells
+
+
+def test_a_query_that_was_run_is_copied_and_sent_without_its_tables() -> None:
+    query = ensue.compile("SELECT * FROM S WHERE A ; B")
+    rows = [{"type": "A"}, {"type": "B"}]
+    assert query.run(rows).count == 1
+    again = pickle.loads(pickle.dumps(query))
+    assert again == query
+    assert again.run(rows).count == 1

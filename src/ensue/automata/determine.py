@@ -7,7 +7,7 @@ for an event, as bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ensue.automata.compiled import Compiled
@@ -55,6 +55,15 @@ class Determined:
             known = self.trimmed(self.work_out(state, _holds(symbol)))
             self._cells[state, symbol] = known
         return known
+
+    def copied(self) -> Determined:
+        """Return the same automaton, as far as it is known, to be worked out further by itself."""
+        return replace(
+            self,
+            contents=self.contents.copy(),
+            _numbers=self._numbers.copy(),
+            _cells=self._cells.copy(),
+        )
 
     def trimmed(self, cell: Cell) -> Cell:
         """Drop transitions to dead states."""

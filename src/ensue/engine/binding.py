@@ -49,6 +49,10 @@ def _with_instants(declared: Schema, time: str) -> Schema:
 
 def sharing_key(query: Query, options: ReadOptions) -> str:
     """Name what queries must have in common to share a pipeline."""
-    clock = query.levels(query.schema, Clock())[0].bound.clock.column
-    columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
-    return repr((query.streams, clock, columns, options))
+
+    def reads() -> str:
+        clock = query.levels(query.schema, Clock())[0].bound.clock.column
+        columns = sorted((name, str(kind)) for name, kind in declared_columns(query.schema).items())
+        return repr((query.streams, clock, columns))
+
+    return repr((query.plans.get("reads", reads), options))

@@ -75,6 +75,8 @@ class Execution:
     stopped: BudgetError | None = None
     """Why some query has not read all that the last step brought."""
     next_position: int = 0
+    ends: bool = False
+    """Whether no events follow those of the next batch."""
     _shared_predicates: Union | None = None
     """The predicates of all queries, where there are several."""
 
@@ -204,7 +206,7 @@ class Execution:
             self._shared_predicates = Union(asked)
         columns = Batch(batch.table, batch.types, self.tally)
         shared = self._shared_predicates
-        return Sharing(shared, shared.read(columns, read_streams(batch)))
+        return Sharing(shared, shared.read(columns, read_streams(batch)), self.ends)
 
     def _note_occurrences(self, batch: EventBatch, sharing: Sharing | None) -> None:
         """Note which types and values occur, as long as some that are required have not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -18,11 +19,12 @@ from ensue.engine.slicing import slicing_of
 from ensue.engine.user_calls import calls_on_events
 from ensue.logic.evaluate import Tally
 from ensue.logic.required import NO_REQUIREMENT, Requirement, requirement
+from ensue.operators.automaton import Automaton
 from ensue.operators.factory import open_operator
 from ensue.operators.widening import carry_over, deferred_by
 from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
-from ensue.plan.physical import make_plan
+from ensue.plan.physical import PhysicalPlan, make_plan
 from ensue.plan.result_schema import ResultSchema, result_schema
 from ensue.predicates.vectors import UnsupportedError
 from ensue.stream.batch import EventBatch, InputBatch
@@ -54,15 +56,16 @@ def bind_instance(
     tally: Tally | None = None,
 ) -> BoundInstance:
     """Bind a query to the columns of some events, and open its operator."""
-    *derived, last = bind_levels_to(query, columns, options)
-    bound = last.bound
+    key = (columns.table.schema, columns.closed, options, mode)
+    ready = query.plans.get(key, lambda: _prepare(query, columns, options, mode))
+    *derived, last = ready.levels
     tally = Tally() if tally is None else tally
-    schema = result_schema(bound, query.fingerprint, mode.positions_only, mode.exact)
-    plan = make_plan(bound, mode)
-    operator, slicing = open_operator(plan, tally), slicing_of(plan)
-    required, clock = requirement(bound), bound.clock
+    automaton, schema = ready.automaton, ready.schema
+    operator = open_operator(ready.plan, tally, automaton=automaton)
+    slicing = slicing_of(ready.plan, automaton)
+    required, clock = ready.required, last.bound.clock
     if derived:
-        operator = open_derived(query, (*derived, last), mode, schema, tally, options)
+        operator = open_derived(query, ready.levels, mode, schema, tally, options)
         # Whether events of the input are required depends on all levels together.
         required, clock, slicing = NO_REQUIREMENT, derived[0].bound.clock, None
     return BoundInstance(
@@ -70,16 +73,42 @@ def bind_instance(
         operator,
         tally,
         slicing,
-        columns=columns.columns_only(),
+        columns=ready.columns,
         required=required,
-        calls=tuple(
-            call
-            for level in (*derived, last)
-            if level.given
-            for call in calls_on_events(level.bound)
-        ),
+        calls=ready.calls,
         late=mode.late,
         time_path=clock.column,
+    )
+
+
+class _Prepared(NamedTuple):
+    """What follows from a query, the columns of the events and the options alone."""
+
+    levels: tuple[Level, ...]
+    schema: ResultSchema
+    plan: PhysicalPlan
+    automaton: Automaton | None
+    required: Requirement
+    calls: tuple[Operation, ...]
+    columns: InputBatch
+
+
+def _prepare(
+    query: Query, columns: InputBatch, options: ReadOptions, mode: ExecutionMode
+) -> _Prepared:
+    """Bind a query and plan it."""
+    levels = bind_levels_to(query, columns, options)
+    bound = levels[-1].bound
+    plan = make_plan(bound, mode)
+    calls = (call for level in levels if level.given for call in calls_on_events(level.bound))
+    return _Prepared(
+        levels,
+        result_schema(bound, query.fingerprint, mode.positions_only, mode.exact),
+        plan,
+        None if plan.compiled is None else Automaton(plan.compiled),
+        requirement(bound),
+        tuple(calls),
+        columns.columns_only(),
     )
 
 

@@ -59,6 +59,11 @@ class PreparedPush(NamedTuple):
         return first + then if first or then else ()
 
     @property
+    def waits(self) -> bool:
+        """Whether some rows may be released later than the others."""
+        return self.reorder.waits or self.checked.batch.streams is not None
+
+    @property
     def late(self) -> pa.Table | None:
         """Rows that came too late, if any."""
         return self.checked.late
@@ -239,7 +244,7 @@ class Pipeline:
                 self.execution.add(name, instance)
         reorder = self.reorder
         self.conformer.keep(prepared.input)
-        if reorder.waits or checked.batch.streams is not None:
+        if prepared.waits:
             return self._push(reorder.add(checked), reorder.watermark)
         batch = reorder.next_batch(checked)
         found = self._push(batch, None)

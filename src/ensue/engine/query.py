@@ -17,6 +17,7 @@ from ensue.analysis.mentions import mentioned
 from ensue.analysis.schema import Schema, from_python
 from ensue.analysis.user_functions import UserAggregate, UserFunction, named
 from ensue.engine.arguments import limits_given, mode_of, on_error_given
+from ensue.engine.plan_cache import PlanCache
 from ensue.engine.query_views import QueryViews
 from ensue.errors import CeqlWarning, Diagnostic, Source, render, warn
 from ensue.language import tree
@@ -69,6 +70,8 @@ class Query(QueryViews):
     """Those of the user, by their names in lower case."""
     aggregates: Mapping[str, UserAggregate] = field(default_factory=dict)
     """Likewise."""
+    plans: PlanCache = field(default_factory=PlanCache, init=False, compare=False)
+    """What was worked out when it was run before."""
 
     @property
     def text(self) -> str:

@@ -154,6 +154,7 @@ def _find_in_pipeline(pipeline: Pipeline, events: object, until: Time | None) ->
     chunks: ResultChunks = {name: [] for name in pipeline.queries}
     try:
         prepared = pipeline.check(next(reads))
+        pipeline.execution.ends = not live and not prepared.waits
         for step in _steps(pipeline, prepared, reads, account, until):
             for name, some in step.items():
                 chunks[name] += some

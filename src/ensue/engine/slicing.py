@@ -19,6 +19,7 @@ import numpy as np
 
 from ensue.errors import BudgetError
 from ensue.logic.evaluate import Tally
+from ensue.operators.automaton import Automaton
 from ensue.operators.factory import open_operator
 from ensue.operators.match import MatchOperator
 from ensue.operators.operator import Operator, OperatorOutput, StoppedError
@@ -54,7 +55,7 @@ class Slice(NamedTuple):
     end: int
 
 
-def slicing_of(plan: PhysicalPlan) -> Slicing | None:
+def slicing_of(plan: PhysicalPlan, automaton: Automaton | None = None) -> Slicing | None:
     """Return how a query may read large batches in slices; None: it may not.
 
     What is consumed, what is the first event of all, and numbers of events depend on more than one
@@ -71,7 +72,7 @@ def slicing_of(plan: PhysicalPlan) -> Slicing | None:
         return None
 
     def another(tally: Tally) -> MatchOperator:
-        operator = open_operator(plan, tally)
+        operator = open_operator(plan, tally, automaton=automaton)
         assert isinstance(operator, MatchOperator)
         return operator
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,6 +18,30 @@ from ensue.options import ReadOptions
 from ensue.stream.batch import declared_columns
 
 
+class _Mentions(NamedTuple):
+    """The columns that the text of a query mentions."""
+
+    used: frozenset[str]
+    strings: frozenset[str]
+    """Those that are compared with strings."""
+    times: frozenset[str]
+    """Those that windows are measured on."""
+
+
+def _mentions(query: Query) -> _Mentions:
+    windows = (each for _, level in levels_of(query.tree) for each in all_windows(level))
+    return _Mentions(
+        mentioned(query.tree),
+        compared_with_strings(query.tree, query.params),
+        # WITHIN n [attr] counts in the units of integers, so doubles there are no times.
+        frozenset(
+            each.attribute.parts[0].text
+            for each in windows
+            if each.attribute is not None and each.amount is None
+        ),
+    )
+
+
 def text_options(
     queries: Iterable[Query], options: ReadOptions, *, collect: bool = False
 ) -> TextOptions:
@@ -25,13 +51,11 @@ def text_options(
     types: dict[str, pa.DataType] = {}
     times = {options.time} if options.time is not None else set()
     for query in queries:
-        used |= mentioned(query.tree)
-        strings |= compared_with_strings(query.tree, query.params)
+        own = query.plans.get("mentions", partial(_mentions, query))
+        used |= own.used
+        strings |= own.strings
+        times |= own.times
         types |= declared_columns(query.schema)
-        for window in (each for _, level in levels_of(query.tree) for each in all_windows(level)):
-            # WITHIN n [attr] counts in the units of integers, so doubles there are no times.
-            if window.attribute is not None and window.amount is None:
-                times.add(window.attribute.parts[0].text)
     for name in (options.type, options.time, options.tiebreak):
         if name is not None:
             used |= {name, name.partition(".")[0]}

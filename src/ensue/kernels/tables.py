@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +44,13 @@ _ACTS = {
     "most": PUT_MOST,
     "same": PUT_SAME,
 }
+
+
+_GROWING = (
+    "labels _numbers _rows _cells _starts _steps _guard_starts _guards _actions _access _clips "
+    "_merges _indexed"
+).split()
+"""The fields of a table that change as cells are worked out."""
 
 
 @dataclass(slots=True)
@@ -104,6 +112,15 @@ class Table:
             self.prefixes.append(first)
             self.indexes.append(then)
             self.ordered.append(True)
+
+    def copied(self) -> Table:
+        """Return the same table, to be filled further by itself."""
+        other = copy(self)
+        other.determined = self.determined.copied()
+        for name in _GROWING:
+            setattr(other, name, getattr(self, name).copy())
+        other._made_before = _GrowingArrays(self._made_before.known.copy())
+        return other
 
     def expiring(self, *, partitioned: bool) -> tuple[tuple[int, int], ...]:
         """Return the registers of windows that all keys measure on one clock, and their columns."""
@@ -298,15 +315,15 @@ def _pair(guards: list[Guard]) -> tuple[int, int] | None:
 class _GrowingArrays:
     """Lists that only grow as arrays, of which only what is new is converted."""
 
-    _known: dict[str, np.ndarray] = field(default_factory=dict)
+    known: dict[str, np.ndarray] = field(default_factory=dict)
 
     def array(self, name: str, values: list[Any], kind: type, *shape: int) -> np.ndarray:
         """Return a list as an array; `shape` is that of one of its elements."""
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is None:
             known = np.zeros((0, *shape), kind)
         if len(known) < len(values):
             new: np.ndarray = np.array(values[len(known) :], kind)
             new = new.reshape(len(values) - len(known), *shape)
-            known = self._known[name] = np.concatenate([known, new])
+            known = self.known[name] = np.concatenate([known, new])
         return known

@@ -10,13 +10,12 @@ import numpy as np
 
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.compiled import AtStart, Compiled
-from ensue.automata.determine import Determined
 from ensue.errors import BudgetError
 from ensue.kernels.count import state as runs_state
 from ensue.kernels.count.driver import CountDriver
 from ensue.kernels.count.runs import Counted
-from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
+from ensue.operators.automaton import Automaton
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.options import Limits
 from ensue.plan.physical import attribute_types
@@ -39,6 +38,8 @@ class CountOperator:
     limits: Limits
     tally: Tally = field(default_factory=Tally)
     exact: bool = False
+    automaton: Automaton | None = None
+    """The automaton of its plan, where several operators share what is known of it."""
     alphabet: Alphabet = field(init=False)
     keys: Keys | None = field(init=False)
     adder: Adder = field(init=False)
@@ -48,18 +49,20 @@ class CountOperator:
     """The clock at the last event."""
     begins: int = 0
     """The position of the first event that this query sees."""
+    _automaton: Automaton = field(init=False)
 
     def __post_init__(self) -> None:
         bound = self.bound
         assert bound.totals is not None
-        self.alphabet = Alphabet(self.compiled.predicates)
+        self._automaton = self.automaton or Automaton(self.compiled)
+        self.alphabet, table = self._automaton.open(self.limits.states)
         self.keys = Keys(bound.partition) if bound.partition else None
         self.adder = Adder(
             bound.totals, dict(bound.selected_types), attribute_types(bound), self.exact
         )
         self.gathering = TotalsAccumulator(self.adder, bound.partition, bound.every)
         self.counter = CountDriver(
-            Table(Determined(self.compiled, self.limits.states)),
+            table,
             self.adder.bits(self.compiled.variables),
             window=-1 if bound.window is None else bound.window.size,
             consume=bound.consume if bound.partition or bound.consume == "NONE" else "ANY",
@@ -118,6 +121,7 @@ class CountOperator:
 
     def finish(self) -> OperatorOutput:
         """Hand out the intervals that are not over yet."""
+        self._automaton.keep(self.alphabet, self.counter.table)
         return OperatorOutput(NO_OUTPUT.matches, self.gathering.finish())
 
     def needed(self) -> np.ndarray:

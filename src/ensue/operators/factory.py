@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ensue.logic.evaluate import Tally
+from ensue.operators.automaton import Automaton
 from ensue.operators.count import CountOperator
 from ensue.operators.graph_count import GraphCountOperator
 from ensue.operators.listing_count import ListingCountOperator
@@ -15,7 +16,10 @@ from ensue.plan.physical import PhysicalPlan
 
 
 def open_operator(
-    plan: PhysicalPlan, tally: Tally, given: Mapping[int, int] | None = None
+    plan: PhysicalPlan,
+    tally: Tally,
+    given: Mapping[int, int] | None = None,
+    automaton: Automaton | None = None,
 ) -> Operator:
     """Return a fresh operator for one stream of events.
 
@@ -23,12 +27,13 @@ def open_operator(
         plan: what it carries out.
         tally: where it counts NULLs from arithmetic.
         given: predicates whose answers come with the events, and their bits there.
+        automaton: that of the plan, where other operators have learnt or will learn of it.
     """
     mode, bound = plan.mode, plan.bound
     if plan.compiled is None:
         return ReferenceOperator(plan.clauses, tally, mode.warns, plan.why)
     if plan.operator == "count":
-        return CountOperator(plan.compiled, bound, mode.limits, tally, mode.exact)
+        return CountOperator(plan.compiled, bound, mode.limits, tally, mode.exact, automaton)
     match = MatchOperator(
         plan.compiled,
         bound,
@@ -39,6 +44,7 @@ def open_operator(
         given or {},
         plan.following,
         choice=plan.choice,
+        automaton=automaton,
     )
     if plan.operator == "count on the graph":
         return GraphCountOperator(match, mode.exact)

@@ -11,13 +11,11 @@ import numpy as np
 from ensue.analysis.bound import BoundQuery
 from ensue.automata.compiled import AtStart, Compiled
 from ensue.automata.deferred import Interval
-from ensue.automata.determine import Determined
-from ensue.automata.relevance import Needed, needed
+from ensue.automata.relevance import Needed
 from ensue.errors import BudgetError
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.match import state as saved_state
 from ensue.kernels.match.driver import MatchDriver
-from ensue.kernels.tables import Table
 from ensue.logic.evaluate import Tally
 from ensue.logic.formula import Choice
 from ensue.operators.absence import (
@@ -29,14 +27,15 @@ from ensue.operators.absence import (
     push_absences,
     shares_keys,
 )
+from ensue.operators.automaton import Automaton
 from ensue.operators.late_progress import LateProgress
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.operators.pending import DecidedOutcome, PendingMatches
-from ensue.operators.refining import chooser_of, purpose_of
+from ensue.operators.reach import Reach, narrowed
+from ensue.operators.refining import chooser_of, may_refuse, purpose_of
 from ensue.options import Limits
 from ensue.plan.physical import consumption
 from ensue.plan.residual import Residual
-from ensue.plan.residual_operators import adds_only
 from ensue.predicates.encode import Encoder
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sharing import Sharing
@@ -83,14 +82,21 @@ class MatchOperator:
     """Gives the numbers of keys for which another operator keeps state."""
     choice: Choice | None = None
     """What SELECT chooses on the match graph; None: all matches."""
+    automaton: Automaton | None = None
+    """The automaton of its plan, where several operators share what is known of it."""
     reader: Callable[[Segment], None] | None = None
     """Reads hits as they are found, where nobody lists their matches."""
+    _automaton: Automaton = field(init=False)
+    _reach: Reach = field(init=False)
+    """Which events of a batch that many queries read have to be looked at."""
     _counts_events: bool = field(init=False)
     """Whether some window counts events."""
     _nothing: OperatorOutput = field(init=False)
     """The output where no match is completed."""
     _asks_start: bool = field(init=False)
     """Whether it matters which event is the first."""
+    _reads_symbols_only: bool = field(init=False)
+    """Whether an event whose symbol moves nothing changes nothing but the time."""
     late: LateProgress = field(default_factory=LateProgress)
     """What is consumed or completed, where only listing tells."""
 
@@ -98,17 +104,20 @@ class MatchOperator:
         bound = self.bound
         self._counts_events = bound.counts_events
         self._asks_start = any(isinstance(each, AtStart) for each in self.compiled.predicates)
-        self.alphabet = Alphabet(self.compiled.predicates, self.given)
         chooser = chooser_of(self.choice, self.residual, self.compiled)
-        table = Table(Determined(self.compiled, self.limits.states), merging=chooser is None)
+        self._automaton = self.automaton or Automaton(self.compiled)
+        self.alphabet, table = self._automaton.open(
+            self.limits.states, self.given, merging=chooser is None
+        )
         self.encoder = Encoder(tuple(self.compiled.plan.columns), table.columns)
         self.keys = Keys(bound.partition) if bound.partition else None
+        refines = may_refuse(self.residual, self.compiled)
         self.evaluator = MatchDriver(
             table,
             window=-1 if bound.window is None else bound.window.size,
             within_keys=self._counts_within_keys,
             consume="NONE" if self._consumes_late else consumption(bound),
-            limit=-1 if bound.limit is None or self._refines else bound.limit,
+            limit=-1 if bound.limit is None or refines else bound.limit,
             registers=len(table.registers),
             expiring=table.expiring(partitioned=self.keys is not None),
             most_bytes=self.limits.bytes,
@@ -117,13 +126,17 @@ class MatchOperator:
             chooser=chooser,
         )
         self._nothing = OperatorOutput(GraphMatches([], self.compiled.variables, table.labels))
-        absence, limit = bound.not_followed, self.evaluator.limit
-        self.pending = None
+        absence, self.pending = bound.not_followed, None
         if absence is not None:
-            self.pending = PendingMatches(absence.window, limit, self.compact_always)
+            how = self.evaluator.limit, self.compact_always
+            self.pending = PendingMatches(absence.window, *how)
         intervals = sorted(self.compiled.plan.intervals, key=lambda each: each.absent)
         followers = () if self.following is None else (self._absence(self.following, FOLLOWING),)
         self.absences = (*map(self._absence, self.compiled.absent, intervals), *followers)
+        timed = bound.window is not None and bound.window.kind != "events"
+        self._reach = Reach(self._automaton, self.evaluator.window if timed else None)
+        more = bound.partition, absence, self.encoder.columns, self._counts_events, self.absences
+        self._reads_symbols_only = not any(more)
 
     def _absence(self, absent: Compiled, interval: Interval) -> AbsenceOperator:
         """Return what evaluates something that must not happen."""
@@ -133,19 +146,6 @@ class MatchOperator:
         if not shared:
             engine.most_listed = self.limits.matches
         return open_absence(engine, absent, interval, self.tally, shared=shared)
-
-    @property
-    def _columnar(self) -> bool:
-        """Whether what is left to do on enumeration is done on columns."""
-        return self.residual is not None and self.residual.columnar
-
-    @property
-    def _refines(self) -> bool:
-        """Whether a match of the automaton may be none in the end."""
-        if self.residual is None:
-            return False
-        adds = self._columnar and adds_only(self.residual.operators)
-        return not adds or self.residual.refuses or self.compiled.hides
 
     @property
     def _consumes_late(self) -> bool:
@@ -166,7 +166,7 @@ class MatchOperator:
         """Tell what must hold for an event to matter; None: any event may."""
         if self._counts_events or self.compiled.plan.registers or self.pending is not None:
             return None
-        return needed(self.compiled)
+        return self._automaton.needed
 
     def check(self, stream: EventBatch) -> None:
         """Raise UnsupportedError for values that no register can hold."""
@@ -195,14 +195,15 @@ class MatchOperator:
         # First what may refuse a value, then what changes the state.
         values = self.encoder.encode(batch) if self.encoder.columns else None
         whole, own = stream, None
-        if sharing is not None:
-            ignores, shared = self.evaluator.ignores, sharing.shared
-            if not self.absences and sharing.union.skips(self.alphabet, shared, ignores):
+        if sharing is None:
+            self._reach.is_behind = True
+        else:
+            skips = None if self.absences else self.evaluator.ignores
+            own = self._reach.own(sharing, self.alphabet, skips, whole.times, self.now)
+            if own is None:
                 self.now = int(whole.times[-1])
                 return self._output([], None)
-            own = sharing.union.own(self.alphabet, sharing.shared)
-            if own.rows is not None:
-                stream = stream.only(own.rows, (path[0] for path in self.bound.partition))
+            stream = narrowed(whole, own, sharing, self.bound.partition)
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
         asks = self._asks_start
@@ -214,6 +215,9 @@ class MatchOperator:
             symbols = sharing.union.symbols(self.alphabet, sharing.shared, own, opens)
         if self.tally.witness is not None:
             self.tally.witness(batch)
+        if self._reads_symbols_only and self.evaluator.is_inert(symbols, len(self.alphabet.bits)):
+            self.now = int(whole.times[-1])
+            return self._nothing if self.residual is None else self._output([], None)
         clocks, key_clocks = np.ascontiguousarray(stream.times), None
         if self._counts_events:
             numbers, before = read_ordinals(self.keys, stream, keys)
@@ -230,16 +234,9 @@ class MatchOperator:
         end = len(stream.times) if stopped is None else stopped.position - stream.first
         decided, segments = self._decided(stream, keys), list[Segment]()
         self.evaluator.lends = self.reader is not None or decided is not None
-        found = self.evaluator.push(
-            symbols[:end],
-            clocks[:end],
-            keys[:end],
-            stream.first,
-            self.alphabet.bits,
-            key_clocks,
-            None if values is None else values[:end],
-            stream.positions,
-        )
+        values = None if values is None else values[:end]
+        events = symbols[:end], clocks[:end], keys[:end], stream.first, self.alphabet.bits
+        found = self.evaluator.push(*events, key_clocks, values, stream.positions)
         try:
             for segment in found:
                 if decided is not None:
@@ -286,10 +283,10 @@ class MatchOperator:
         listed.most = self.most_listed
         if self.residual is None:
             return listed
-        if self._refines and not self.residual.by_word:
+        if may_refuse(self.residual, self.compiled) and not self.residual.by_word:
             listed.most, listed.purpose = self.limits.matches, purpose_of(self.residual)
         barriers = tuple(each.barriers for each in self.absences)
-        if self._columnar:
+        if self.residual.columnar:
             how = self.tally, barriers, deadlines, self.compiled.hides
             return AggregatedMatches(listed, self.residual, *how)
         before = self.late.progress, barriers, deadlines
@@ -315,6 +312,7 @@ class MatchOperator:
 
     def finish(self) -> OperatorOutput:
         """Signal the end of input; no match waits for it."""
+        self._automaton.keep(self.alphabet, self.evaluator.table)
         return NO_OUTPUT
 
     @property
@@ -380,6 +378,7 @@ class MatchOperator:
     def load(self, saved: Mapping[str, Any], kept: EventBatch) -> None:
         """Go on from partial matches that were saved."""
         self.now, self.begins = saved["now"], saved["begins"]
+        self._reach.is_behind = True
         self.encoder.load(part(saved, "encoder"))
         if self.keys is not None:
             self.keys.load(part(saved, "keys"))

@@ -6,7 +6,7 @@ from ensue.automata.compiled import Compiled
 from ensue.kernels.graph.chooser import Chooser
 from ensue.logic.formula import Choice
 from ensue.plan.residual import Residual
-from ensue.plan.residual_operators import shown_bits
+from ensue.plan.residual_operators import adds_only, shown_bits
 from ensue.results.match_set import Purpose
 
 
@@ -26,3 +26,11 @@ def purpose_of(residual: Residual) -> Purpose:
     reasons = residual.unbounded or tuple(dict.fromkeys(bounded))
     why = f"because of {', '.join(reasons)}" if reasons else "because several runs may be one match"
     return Purpose(why, residual.repeated)
+
+
+def may_refuse(residual: Residual | None, compiled: Compiled) -> bool:
+    """Tell whether a match of the automaton may be none in the end."""
+    if residual is None:
+        return False
+    adds = residual.columnar and adds_only(residual.operators)
+    return not adds or residual.refuses or compiled.hides

@@ -10,8 +10,8 @@ an OR if one is, also where some are NULL; NOT is moved inward first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,23 @@ class Selected(NamedTuple):
     """The class of each; None if there are too many classes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _ClassIndex:
+    """The rows of each class."""
+
+    order: np.ndarray
+    """All rows by class, those of one class in order."""
+    offsets: np.ndarray
+    """Where those of each class begin, and the end."""
+
+    @classmethod
+    def of(cls, numbers: np.ndarray, counts: np.ndarray) -> _ClassIndex:
+        narrow = numbers.astype(np.uint16)  # small numbers are sorted much faster
+        offsets = np.append(0, np.cumsum(counts))
+        return cls(np.argsort(narrow, kind="stable"), offsets)
+
+
+@dataclass(slots=True)
 class Shared:
     """A batch, the class of each event, and the predicates that are true in each class."""
 
@@ -57,6 +73,33 @@ class Shared:
     """[predicate of the union, class]."""
     kept: Selected | None = None
     """The events relevant to any query that skips irrelevant ones, if these are few enough."""
+    _counts: np.ndarray | None = None
+    _index: _ClassIndex | None = None
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many events each class has."""
+        if self._counts is None:
+            assert self.numbers is not None
+            self._counts = np.bincount(self.numbers, minlength=self.truths.shape[1])
+        return self._counts
+
+    def count(self, truth: np.ndarray) -> int:
+        """Count the events of the classes of a mask."""
+        return int(self.counts[truth].sum())
+
+    def rows(self, truth: np.ndarray) -> np.ndarray:
+        """Return the rows of the events of the classes of a mask, in order."""
+        classes = np.flatnonzero(truth & (self.counts > 0))
+        if not len(classes):
+            return np.zeros(0, np.intp)
+        if self._index is None:
+            assert self.numbers is not None
+            self._index = _ClassIndex.of(self.numbers, self.counts)
+        begins, ends = self._index.offsets[classes], self._index.offsets[classes + 1]
+        order = self._index.order
+        parts = [order[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
 
 class Union:
@@ -113,6 +156,22 @@ class Union:
             return Selected(None, shared.numbers)
         return shared.kept
 
+    def rarest(
+        self, alphabet: Alphabet, shared: Shared, necessary: frozenset[int]
+    ) -> np.ndarray | None:
+        """Return the classes in which that of some predicates is true that fewest events satisfy.
+
+        None where a query reads all events, or there is no such predicate.
+        """
+        if shared.numbers is None or id(alphabet) not in self._needed or not necessary:
+            return None
+        numbers, places = self._own[id(alphabet)]
+        truths = shared.truths[places[np.isin(numbers, list(necessary))]]
+        if not len(truths):
+            return None
+        rarest: np.ndarray = truths[int(np.argmin(truths @ shared.counts))]
+        return rarest
+
     def skips(
         self, alphabet: Alphabet, shared: Shared, ignores: Callable[[list[int], int], bool]
     ) -> bool:
@@ -155,11 +214,16 @@ class Union:
         return alphabet.symbols(Classes(own.classes, bits.tolist()), first, which)
 
 
-class Sharing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sharing:
     """What queries on one stream have in common, on a batch of it."""
 
     union: Union
     shared: Shared
+    ends: bool = False
+    """Whether no events follow those of the batch."""
+    narrowed: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    """By columns, the batch without the events that no query needs."""
 
 
 def _parts(predicates: Iterable[Predicate]) -> Iterable[Predicate]:

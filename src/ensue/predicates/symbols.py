@@ -79,6 +79,12 @@ class Alphabet:
         starts = (n for n, each in enumerate(self.predicates) if isinstance(each, AtStart))
         self._start = sum(1 << number for number in starts)
 
+    def copied(self) -> Alphabet:
+        """Return the same symbols, to which others may be added."""
+        other = Alphabet(self.predicates, self.given)
+        other.bits, other._numbers = self.bits.copy(), self._numbers.copy()
+        return other
+
     def read(self, batch: Batch, streams: Strings | None, first: np.ndarray | None) -> np.ndarray:
         """Return the symbol of every event; `first` marks the first ones of substreams."""
         if batch.length <= _EVENT_BY_EVENT and not self._start:

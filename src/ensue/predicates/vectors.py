@@ -185,9 +185,16 @@ _RECENT_LOCK = Lock()
 
 _CACHED_DICTIONARIES, _LONGEST_CACHED = 16, 4096
 
+_LATEST: tuple[_Dictionary, ...] = ()
+"""Short dictionaries that were used last: comparing them takes less than finding their place."""
+
+_COMPARED, _LONGEST_COMPARED = 4, 64
+
 
 def _properties(values: pa.Array) -> _Dictionary:
     """Return the properties of a dictionary, from the cache if it is short."""
+    if len(values) <= _LONGEST_COMPARED:
+        return _short_properties(values)
     if len(values) > _LONGEST_CACHED:
         return _Dictionary(values)
     places = [0 if each is None else each.address for each in values.buffers()]
@@ -198,6 +205,18 @@ def _properties(values: pa.Array) -> _Dictionary:
             if len(_RECENT) >= _CACHED_DICTIONARIES:
                 _RECENT.pop(next(iter(_RECENT)))
             found = _RECENT[key] = _Dictionary(values)
+    return found
+
+
+def _short_properties(values: pa.Array) -> _Dictionary:
+    """Return the properties of a short dictionary; equal ones share them."""
+    global _LATEST
+    for each in _LATEST:
+        if each.values.equals(values):
+            return each
+    found = _Dictionary(values)
+    # Threads may replace each other's entry, which is made again then.
+    _LATEST = (found, *_LATEST[: _COMPARED - 1])
     return found
 
 

@@ -145,10 +145,10 @@ class MatchDriver:
             positions: the position of each event, where irrelevant ones are left out;
                 not with registers.
         """
-        tables = self.table.arrays(len(alphabet))
-        if len(symbols) <= _SMALL_BATCH and _all_inert(tables, symbols):
+        if self.is_inert(symbols, len(alphabet)):
             self.reached = len(symbols)
             return
+        tables = self.table.arrays(len(alphabet))
         if values is None:
             values = np.zeros((len(symbols), 0), np.int64)
         if positions is None:
@@ -196,6 +196,13 @@ class MatchDriver:
             self._expire(values[-1])
         if self.counters[HITS]:
             yield from self._harvest()
+
+    def is_inert(self, symbols: np.ndarray, alphabet: int) -> bool:
+        """Tell whether a few events, whatever came before, move no state and start no run.
+
+        Of more than a few that is not found out. `alphabet` is how many symbols there are.
+        """
+        return len(symbols) <= _SMALL_BATCH and all(self.table.arrays(alphabet).inert[symbols])
 
     def ignores(self, symbols: list[int], alphabet: int) -> bool:
         """Tell whether events with some symbols move no state and start no run.
@@ -387,9 +394,3 @@ class MatchDriver:
     def live_keys(self) -> np.ndarray:
         """Return the keys that have a configuration."""
         return self.configurations.keys()
-
-
-def _all_inert(tables: Tables, symbols: np.ndarray) -> bool:
-    """Tell whether none of a few events moves a state or starts a run."""
-    inert = tables.inert
-    return all(inert[symbol] for symbol in symbols.tolist())
