@@ -77,6 +77,9 @@ def test_what_ends_partial_matches_is_told() -> None:
     assert [each.expired for each in window.moments] == [0, 0, 1, 0]
     contiguous = stepped("SELECT * FROM S WHERE A : B", rows("A X B"))
     assert [each.stopped for each in contiguous.moments] == [0, 1, 0]
+    rising = stepped("SELECT * FROM S WHERE A:{2} FILTER A[increasing(v)]", rows("A3 A2 A5"))
+    assert [each.refused for each in rising.moments] == [0, 1, 0]
+    assert [each.matches for each in rising.moments] == [0, 0, 1]
     consumed = stepped("SELECT * FROM S WHERE A ; B CONSUME BY ANY", rows("A A B B"))
     assert [each.consumed for each in consumed.moments] == [0, 0, 2, 0]
     assert [each.matches for each in consumed.moments] == [0, 0, 2, 0]

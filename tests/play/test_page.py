@@ -151,7 +151,7 @@ def test_the_strategy_is_switched_and_all_stand_side_by_side(page: Page) -> None
         "STRICT": "1 match",
     }
     for name in ("LAST", "NEXT", "ALL"):
-        page.click(f"#strategy [title='SELECT {name}']")
+        page.click(f"#strategy [data-choose={name}]")
         page.settle()
         text = str(page.one("#editor textarea").get_property("value"))
         assert text == QUERY.replace("SELECT", f"SELECT {name}" if name != "ALL" else "SELECT")

@@ -94,7 +94,9 @@ def test_the_page_is_told_what_to_show(server: Server) -> None:
     status, answer = ask(server)
     assert status == 200
     assert (answer["query"], answer["events"]) == ("SELECT * FROM S WHERE A", "type\nA\n")
-    assert "SELECT" in answer["keywords"]
+    words = {each["name"]: each["reserved"] for each in answer["keywords"]}
+    assert (words["SELECT"], words["FIRST"], words["MINUTE"]) == (True, False, False)
+    assert len(answer["strategies"]) == 6
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,9 @@ class TraceStep:
     expired: int = 0
     """Runs whose window was over."""
     stopped: int = 0
-    """Runs that could not go on."""
+    """Runs that no step takes on."""
+    refused: int = 0
+    """Runs that conditions between events, or windows inside the pattern, keep from all steps."""
     consumed: int = 0
     """Runs that were forgotten, because the event completed a match."""
     alive: dict[Configuration, Shared] = field(default_factory=dict)
@@ -144,7 +146,8 @@ class Tracer:
     ) -> None:
         self.moves += 1
         went = False
-        for label, final, target in self.determined.step(configuration.state, event.symbol):
+        cell = self.determined.step(configuration.state, event.symbol)
+        for label, final, target in cell:
             if not self._allowed(label, event, configuration):
                 continue
             went = True
@@ -160,6 +163,8 @@ class Tracer:
                 _keep(step, after, Shared(shared.runs, word))
         if configuration.state == START:
             step.started = went
+        elif not went and cell:
+            step.refused += shared.runs
         elif not went:
             step.stopped += shared.runs
 

@@ -70,8 +70,13 @@ class Moment:
     matches: int
     """How many matches it completed, with all that is decided after the automaton."""
     expired: int
+    """How many runs ended because the window is over."""
     stopped: int
+    """How many because no step of the automaton takes the event."""
+    refused: int
+    """How many because a condition between events does not hold."""
     consumed: int
+    """How many were forgotten by CONSUME BY."""
     states: tuple[int, ...]
     runs: int
     """How many partial matches are alive."""
@@ -248,6 +253,7 @@ def _moment(
         matches,
         step.expired,
         step.stopped,
+        step.refused,
         step.consumed,
         tuple(sorted(step.states)),
         sum(shared.runs for shared in step.alive.values()),

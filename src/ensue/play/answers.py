@@ -175,7 +175,9 @@ def _did(moment: Moment) -> list[str]:
     if moment.expired:
         told.append(f"{runs(moment.expired)} ended: the window is over")
     if moment.stopped:
-        told.append(f"{runs(moment.stopped)} ended: no step of the automaton takes this event")
+        told.append(f"{runs(moment.stopped)} ended: the next event had to be another one")
+    if moment.refused:
+        told.append(f"{runs(moment.refused)} ended: a condition with earlier events does not hold")
     if moment.consumed:
         told.append(f"{runs(moment.consumed)} forgotten by CONSUME BY")
     return told or ["does nothing: no partial match takes it"]

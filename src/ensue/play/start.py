@@ -8,16 +8,10 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from ensue.analysis.functions import AGGREGATES, FUNCTIONS, KNOWN, TRENDS
+from ensue.editor import vocabulary
 from ensue.language.contextual import WORDS
 from ensue.language.tokens import RESERVED
 from ensue.play.bounds import MOST_TEXT, MOST_UPLOAD
-
-_NAMES = (
-    "CREATE STREAM EVENT START NEXT LAST MAX STRICT FIRST FOLLOWED CONSUME EVENTS "
-    "MILLISECONDS SECONDS MINUTES HOURS DAYS TIMESTAMP RANGE"
-).split()
-"""Words that are keywords where something claims them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +35,11 @@ class Start:
             "settings": dict(self.settings),
             "note": self.note,
             "examples": examples(),
-            "keywords": sorted({*RESERVED, *WORDS, *_NAMES}),
-            "functions": functions(),
+            "keywords": keywords(),
+            "functions": _entries(
+                {**vocabulary.TRENDS, **vocabulary.FUNCTIONS, **vocabulary.AGGREGATES}
+            ),
+            "strategies": _entries(vocabulary.STRATEGIES),
             "most_text": MOST_TEXT,
             "most_upload": MOST_UPLOAD,
         }
@@ -55,13 +52,23 @@ def examples() -> list[dict[str, Any]]:
     return found
 
 
-def functions() -> list[dict[str, str]]:
-    """Return the functions of the language, for completion."""
-    takes = {
-        name: ", ".join(family for family, _ in each.parameters) for name, each in FUNCTIONS.items()
+def keywords() -> list[dict[str, Any]]:
+    """Return the keywords; those that are not reserved are names where nothing claims them."""
+    plain = dict.fromkeys(sorted(WORDS | {"FOLLOWED"}), vocabulary.Entry("", ""))
+    known = {
+        **plain,
+        **vocabulary.UNITS,
+        **{name.removesuffix("S"): entry for name, entry in vocabulary.UNITS.items()},
+        **vocabulary.PATTERN_FUNCTIONS,
+        **vocabulary.DECLARATIONS,
+        **vocabulary.STRATEGIES,
+        **vocabulary.KEYWORDS,
     }
+    found = _entries({name: entry for name, entry in known.items() if name.isalpha()})
+    return [{**each, "reserved": each["name"] in RESERVED} for each in found]
+
+
+def _entries(words: Mapping[str, vocabulary.Entry]) -> list[dict[str, Any]]:
     return [
-        *({"name": name, "about": takes.get(name, "values")} for name in KNOWN),
-        *({"name": name, "about": "of the events of a variable"} for name in AGGREGATES),
-        *({"name": name, "about": "each event with the next"} for name in TRENDS),
+        {"name": name, "form": each.form, "about": each.meaning} for name, each in words.items()
     ]

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,41 @@ Answer = dict[str, Any]
 
 _MOST_LINES = 1_000
 """Pages and kinds of requests of which the newest number is known."""
+
+
+_VIEWS = ("matches", "step", "compare", "why")
+"""Kinds of requests of which a page waits for one at a time."""
+
+_SLOW = 1.0
+"""Seconds after which a request that was overtaken is given up: to start again takes as long."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A request that is being evaluated."""
+
+    process: subprocess.Popen[bytes]
+    line: str
+    serial: int
+    began: float = field(default_factory=time.monotonic)
+    answered: bool = False
+    ended: bool = False
+    """Whether it was given up."""
+
+    def give_up(self) -> None:
+        """End it as soon as it has taken a while, unless it is answered before."""
+        left = _SLOW - (time.monotonic() - self.began)
+        if left > 0:
+            timer = threading.Timer(left, self._end)
+            timer.daemon = True
+            timer.start()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if not self.answered:
+            self.ended = True
+            self.process.kill()
 
 
 @dataclass(slots=True)
@@ -30,25 +66,29 @@ class Worker:
     _noting: threading.Lock = field(default_factory=threading.Lock)
     _newest: dict[str, int] = field(default_factory=dict)
     """By page and kind, the number of the newest request."""
+    _running: _Running | None = None
     _closed: bool = False
 
     def ask(self, request: Answer) -> Answer:
         """Return the answer to a request, or a problem; one after the other.
 
-        A request that a newer one of the same page and kind has overtaken is not evaluated.
+        A page looks at one view at a time. So a request that a newer one of the same page has
+        overtaken is not evaluated, and not evaluated any longer if it has taken a while.
         """
         serial = request.get("serial")
         if not isinstance(serial, int):
             serial = 0
-        line = f"{request.get('page')} {request.get('kind')}"
+        kind = request.get("kind")
+        line = f"{request.get('page')} {'view' if kind in _VIEWS else kind}"
         with self._noting:
-            self._newest[line] = max(serial, self._newest.pop(line, 0))
+            newest = self._newest[line] = max(serial, self._newest.pop(line, 0))
             for oldest in list(self._newest)[:-_MOST_LINES]:
                 del self._newest[oldest]
+            running = self._running
+            if running is not None and running.line == line and running.serial < newest:
+                running.give_up()
         with self._lock:
-            if serial < self._newest.get(line, 0):
-                return {"overtaken": True}
-            return self._ask(request)
+            return self._ask(request, line, serial)
 
     def start(self) -> None:
         """Start the process ahead of the first request."""
@@ -61,17 +101,25 @@ class Worker:
         if self._process is not None:
             _end(self._process)
 
-    def _ask(self, request: Answer) -> Answer:
+    def _ask(self, request: Answer, line: str, serial: int) -> Answer:
         try:
             process = self._started()
         except OSError as error:
             return _problem("internal", f"no process can be started for the query: {error}")
         if process is None:
             return _problem("internal", "the process for queries did not start; see the terminal")
+        running = _Running(process, line, serial)
+        with self._noting:
+            if serial < self._newest.get(line, 0):
+                return {"overtaken": True}  # while the process started
+            self._running = running
         text = json.dumps(request).encode() + b"\n"
-        line = self._exchange(process, text, self.bounds.seconds)
-        if line:
-            answer: Answer = json.loads(line)
+        found = self._exchange(process, text, self.bounds.seconds)
+        running.answered = True
+        with self._noting:
+            self._running = None
+        if found:
+            answer: Answer = json.loads(found)
             return answer
         code = _end(process)
         self._process = None
@@ -79,6 +127,8 @@ class Worker:
             return _problem("internal", "the playground was ended")
         # The next request need not wait for it.
         threading.Thread(target=self.start, daemon=True).start()
+        if running.ended:
+            return {"overtaken": True}
         if code == -9:
             return _problem(
                 "budget",
@@ -102,11 +152,14 @@ class Worker:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl+C is for the server
         )
         if not self._exchange(process, b"", self.bounds.patience):
             _end(process)
             self._process = None
             return None
+        # What was compiled is on disk, and another process loads what it needs.
+        self.warm = False
         return process
 
     @staticmethod

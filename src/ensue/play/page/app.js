@@ -144,7 +144,7 @@ function open(tab) {
 function switches() {
   const chosen = strategy?.name;
   by("strategy").replaceChildren(...STRATEGIES.map((name) =>
-    h("button", { class: name === chosen ? "on" : "", disabled: !strategy, title: `SELECT ${name}`, onclick: () => choose(name) }, name)));
+    h("button", { class: name === chosen ? "on" : "", disabled: !strategy, "data-choose": name, title: page.strategies?.get(name)?.about ?? "", onclick: () => choose(name) }, name)));
 }
 
 function choose(name) {
@@ -299,8 +299,10 @@ switches();
 const start = await ask("start");
 if (start.problem) fail(start.problem);
 else {
-  editor.keywords = new Set(start.keywords);
-  editor.functions = new Map(start.functions.map((each) => [each.name, each.about]));
+  const named = (words) => new Map(words.map((each) => [each.name, each]));
+  editor.keywords = named(start.keywords);
+  editor.functions = named(start.functions);
+  page.strategies = named(start.strategies);
   const groups = new Map();
   by("examples").append(h("option", { value: "" }, "choose one"));
   start.examples.forEach((each, number) => {

@@ -10,7 +10,7 @@ export class Editor {
   constructor(place, changed) {
     this.behind = h("pre", { "aria-hidden": "true" });
     this.area = h("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Query" });
-    this.keywords = new Set();
+    this.keywords = new Map();
     this.functions = new Map();
     this.attributes = [];
     this.types = [];
@@ -108,15 +108,20 @@ export class Editor {
     return this.behind.getBoundingClientRect();
   }
 
+  // What is under the mouse is told: a mistake, or what a word means.
   point(event) {
     const under = document.elementsFromPoint(event.clientX, event.clientY);
-    const marked = under.find((each) => each.matches?.(".wrong, .doubt") && this.behind.contains(each));
+    const marked = under.find((each) => each.tagName === "SPAN" && this.behind.contains(each));
     let text = "";
-    if (marked) {
+    if (marked?.matches(".wrong, .doubt")) {
       let at = 0;
       for (let node = marked.previousSibling; node; node = node.previousSibling) at += node.textContent.length;
       const here = this.diagnostics.filter((each) => each.from <= at && at < Math.max(each.to, each.from + 1));
       text = here.map((each) => each.message + (each.hint ? `\n${each.hint}` : "")).join("\n\n");
+    } else if (marked) {
+      const word = marked.textContent;
+      const known = marked.matches(".function") ? this.functions.get(word.toLowerCase()) : this.keywords.get(word.toUpperCase());
+      if (known?.form && !marked.matches(".string, .comment")) text = `${known.form}\n${known.about}`;
     }
     this.area.title = text;
   }
@@ -155,8 +160,8 @@ export class Editor {
   candidates(before, word) {
     const variables = [...new Set([...this.text.matchAll(/\bAS\s+([\p{L}_][\p{L}\p{N}_]*)/giu)].map((each) => each[1]))];
     const attributes = this.attributes.map((each) => ({ label: each.name, about: each.type, insert: quoted(each.name) }));
-    const functions = [...this.functions].map(([name, about]) => ({ label: name, about, insert: `${name}(` }));
-    const keywords = [...this.keywords].map((name) => ({ label: name, about: "" }));
+    const functions = [...this.functions.values()].map((each) => ({ label: each.name, about: each.form, insert: `${each.name}(` }));
+    const keywords = [...this.keywords.values()].map((each) => ({ label: each.name, about: each.form }));
     const path = /([\p{L}_][\p{L}\p{N}_]*)\.([\p{L}\p{N}_.]*)$/u.exec(before);
     if (path) {
       const nested = path[2];

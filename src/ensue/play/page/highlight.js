@@ -20,7 +20,9 @@ export function parts(text, keywords, functions) {
     let shown = kind === "name" || kind === "other" ? "" : kind;
     if (kind === "word") {
       const called = /^\s*\(/.test(text.slice(match.index + match[0].length));
-      shown = keywords.has(match[0].toUpperCase()) ? "keyword" : "";
+      // Words that are not reserved are names, unless they are written as keywords are.
+      const word = keywords.get(match[0].toUpperCase());
+      shown = word && (word.reserved || match[0] === match[0].toUpperCase()) ? "keyword" : "";
       if (called && functions.has(match[0].toLowerCase())) shown = "function";
     }
     const last = found.at(-1);

@@ -56,29 +56,20 @@ function rows(answer, page) {
   return h("div", { class: "scroll" }, h("table", { class: "rows" }, head, body));
 }
 
-const ABOUT = {
-  ALL: "every match",
-  NEXT: "for each completing event, what takes the earliest events",
-  LAST: "for each completing event, what takes the latest events",
-  MAX: "for each completing event, what no larger match contains",
-  FIRST: "for each start, what ends first",
-  STRICT: "without a gap",
-};
-
 export function compare(answer, page) {
   const cards = answer.strategies.map((each) => {
     const chosen = page.strategy() === each.name;
     return h("div", { class: `card${chosen ? " on" : ""}`, "data-strategy": each.name },
       h("div", { class: "head" }, h("b", {}, each.name), h("span", { class: "count" }, plural(each.count, "match", "matches")),
         chosen ? null : h("button", { onclick: () => page.choose(each.name) }, "use")),
-      h("div", { class: "about" }, ABOUT[each.name]),
+      h("div", { class: "about" }, page.strategies.get(each.name).about),
       each.problem ? h("p", { class: "problem budget" }, each.problem) : null,
       h("ul", {}, ...each.matches.map((match) =>
         h("li", { onmouseenter: () => page.mark(match.positions, false), onmouseleave: () => page.mark([], false) },
           `${match.start}..${match.end}  ${match.text}`))),
       each.matches.length ? picture(each.svg) : null);
   });
-  return [h("p", { class: "note" }, "What each strategy of SELECT leaves of the matches; the first ", String(8), " of each are shown."), h("div", { class: "cards" }, ...cards)];
+  return [h("p", { class: "note" }, "What each strategy of SELECT leaves of the matches; the first 8 of each are shown."), h("div", { class: "cards" }, ...cards)];
 }
 
 export function why(answer, page) {
