@@ -143,6 +143,14 @@ def test_strategies_stand_side_by_side() -> None:
     assert counts["MAX"] == str(alone.count)
 
 
+def test_columns_of_types_are_left_out_where_variables_say_more() -> None:
+    events = "type\nA\nB\nB\n"
+    named = asked("matches", "SELECT * FROM S WHERE A AS a ; B AS b", events)
+    assert named["columns"] == ["a", "b"]
+    partly = asked("matches", "SELECT * FROM S WHERE A AS a ; B ; B AS b", events)
+    assert partly["columns"] == ["a", "B", "b"]
+
+
 def test_a_match_is_explained() -> None:
     query = "SELECT * FROM S WHERE (A AS a ; B AS b) FILTER b.v > a.v"
     found = asked("match", query, "type,v\nA,1\nB,2\n", number=0)
@@ -243,6 +251,16 @@ def test_generated_trades_can_be_asked_about() -> None:
 
 
 # Limits
+
+
+def test_of_many_events_the_first_are_stepped_through_and_explained() -> None:
+    text = "type\n" + "A\nB\n" * 10_000
+    query = "SELECT * FROM S WHERE A ; B WITHIN 1 EVENTS"
+    assert asked("matches", query, text)["count"] == "10,000"
+    stepped = asked("step", query, text)
+    assert (len(stepped["moments"]), stepped["more"]) == (2000, True)
+    assert [each["matches"] for each in stepped["moments"][:4]] == [0, 1, 0, 1]
+    assert asked("why", query, text)["funnel"]["sample"] == "the first 10,000 events"
 
 
 def test_what_takes_too_much_is_said_with_the_budget() -> None:

@@ -86,6 +86,21 @@ def keep_events(
     return KeptEvents(source, Sample(rows, more))
 
 
+def first_events(kept: KeptEvents, most: int) -> KeptEvents:
+    """Return the first of some events, of each stream so many."""
+
+    def first(source: EventSource) -> EventSource:
+        table = pa.Table.from_batches(source.batches, source.schema).slice(0, most)
+        return EventSource(table.schema, tuple(table.to_batches()), source.closed, table.num_rows)
+
+    if kept.sample.events <= most:
+        return kept
+    if isinstance(kept.source, dict):
+        each = {name: first(source) for name, source in kept.source.items()}
+        return KeptEvents(each, Sample(sum(source.rows or 0 for source in each.values()), True))
+    return KeptEvents(first(kept.source), Sample(most, True))
+
+
 @dataclass(slots=True)
 class Evaluator:
     """Evaluates variants of a query on events that were kept."""

@@ -20,7 +20,7 @@ from ensue.automata.draw import Drawing, draw
 from ensue.automata.trace import Consumption, Observed, Tracer, TraceStep, TraceWindow
 from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
-from ensue.insight.evaluation import Evaluator, KeptEvents, evaluator
+from ensue.insight.evaluation import Evaluator, KeptEvents, evaluator, first_events
 from ensue.language import tree
 from ensue.operators.match import MatchOperator
 from ensue.options import EventsLike, Limits, ReadOptions, with_settings
@@ -106,6 +106,8 @@ def step_through(
     most_events: int = MOST_EVENTS,
 ) -> Stepping:
     """Follow a query through the first events of a stream."""
+    if isinstance(events, KeptEvents):
+        events = first_events(events, most_events)
     engine = evaluator(query, events, options, limits, until, most_events)
     select = tree.Selection(query.tree.select.strategy, True, (), ())
     variant = engine.variant(replace(query.tree, select=select, every=None))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from ensue.drawing.svg import Picture, styles
 from ensue.errors import EnsueError
+from ensue.insight.evaluation import first_events
 from ensue.insight.funnel import Funnel, funnel
 from ensue.insight.near_misses import NearMisses, near_misses
 from ensue.insight.show import ending_text, number
@@ -27,6 +29,9 @@ _MOST_COMPARED = 8
 
 _NEAR = 5
 
+_MOST_EXPLAINED = 10_000
+"""Events that funnels and near misses look at."""
+
 
 def svg(picture: Picture) -> str:
     """Write a picture without its style, which the page has."""
@@ -43,7 +48,7 @@ def matches(request: Answer) -> Answer:
     first = everything.head(MOST_MATCHES)
     table = first.to_arrow(ids=False)
     listed = list(first) if first.schema.totals is None else []
-    names = _columns(first, table.column_names)
+    names = _columns(first, listed, table.column_names)
     # Positions of derived streams are none of the events on the page.
     marks = not loaded(asked).query.tree.derived
     return {
@@ -64,11 +69,23 @@ def matches(request: Answer) -> Answer:
     }
 
 
-def _columns(matches: Matches, names: list[str]) -> list[str]:
-    """Return the columns that are shown: not the interval, which stands in front."""
+def _columns(matches: Matches, listed: Sequence[Match], names: Sequence[str]) -> list[str]:
+    """Return the columns that are shown.
+
+    The interval stands in front. A variable that is named like a type is left out where all of its
+    events have another name, too.
+    """
     if matches.schema.totals is not None:
         return [name for name in names if name != "query"]
     left_out = {"query", "start", "end", *(() if matches.has_time else ("start_time", "end_time"))}
+    types = set(listed[0].chunk.stream.types.unique().to_pylist()) if listed else set()
+    named = [name for name in matches.schema.variables if name not in types]
+    for name in types & set(matches.schema.variables):
+        if all(
+            set(bound.get(name, ())) <= {at for other in named for at in bound.get(other, ())}
+            for bound in (match.bindings for match in listed)
+        ):
+            left_out.add(name)
     return [name for name in names if name not in left_out]
 
 
@@ -186,7 +203,9 @@ def _did(moment: Moment) -> list[str]:
 def why(request: Answer) -> Answer:
     """Count how far events come, and find what came nearest to a match."""
     ready = loaded(Asked.of(request))
-    query, events, read = ready.query, ready.events, ready.read
+    query, read = ready.query, ready.read
+    # A funnel runs the query a few times for each step.
+    events = first_events(ready.events, _MOST_EXPLAINED)
     steps = funnel(query, events, read, ready.limits, ready.until)
     nearest = near_misses(query, events, _NEAR, read, ready.limits, ready.until)
     return {"funnel": _funnel(steps), "near": _near(nearest, not query.tree.derived)}

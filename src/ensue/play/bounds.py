@@ -18,7 +18,7 @@ MOST_UPLOAD = 32 << 20
 MOST_EVENTS = 50_000
 """Events on the page."""
 
-MOST_MATCHES, MOST_DRAWN = 500, 25
+MOST_MATCHES, MOST_DRAWN = 500, 15
 """Matches that are listed, and those that are drawn."""
 
 

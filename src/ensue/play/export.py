@@ -139,12 +139,12 @@ def _spark(asked: Asked, ready: Loaded, name: str) -> str:
     if name.endswith((".csv", ".tsv")):
         separated = f", sep={asked.read.delimiter!r}" if asked.read.delimiter else ""
         source = f"spark.read.csv({name!r}, header=True, inferSchema=True{separated})"
-    arguments = ",\n    ".join(["events", _literal(_body(ready)), *given])
     return (
         "from ensue.spark import recognize, session\n\n"
+        f"query = {_literal(_body(ready))}\n"
         "spark = session()  # or any session of yours\n"
         f"events = {source}\n"
-        f"found = recognize(\n    {arguments},\n)\n"
+        f"found = recognize({', '.join(['events', 'query', *given])})\n"
         "found.show(truncate=False)\n"
     )
 

@@ -89,6 +89,7 @@ export function why(answer, page) {
     h("table", { class: "funnel" }, h("thead", {}, h("tr", {}, ...heads.map(([each, name]) => h("th", { class: name }, each)))), body),
     h("ul", { class: "stages" }, ...funnel.stages.map((each) =>
       h("li", {}, h("b", {}, each.matches), each.clause === "pattern" ? " matches of the pattern" : ` after ${each.clause}`))),
+    funnel.sample ? h("p", { class: "note" }, `Of ${funnel.sample}; there are more.`) : null,
     h("h3", {}, "What came nearest to a match"),
   ];
   for (const miss of near.misses) {
@@ -98,5 +99,5 @@ export function why(answer, page) {
       picture(miss.svg)));
   }
   for (const note of near.notes) shown.push(h("p", { class: "note" }, note));
-  return shown;
+  return shown.filter(Boolean);
 }
