@@ -81,6 +81,10 @@ ANNOUNCED = Seam(
     "ensue.kernels.compile.announcing._announced",
     "Which sets of kernels were announced in this process already.",
 )
+LAZY_STEPS = Seam(
+    "ensue.kernels.tables._LAZY",
+    "Whether steps that all configurations take alike are applied later: never.",
+)
 FIRST_NODES = Seam(
     "ensue.kernels.match.driver._FIRST_NODES",
     "Nodes of a graph before it grows: a few are soon full.",
@@ -88,6 +92,10 @@ FIRST_NODES = Seam(
 HARVEST = Seam(
     "ensue.kernels.match.driver.MatchDriver._harvest",
     "What is taken out of the graph of an evaluation, to be watched.",
+)
+EXPANDED_PART = Seam(
+    "ensue.kernels.graph.expand._PART",
+    "Nodes of products that are multiplied out together: few.",
 )
 COUNTING_PATIENCE = Seam(
     "ensue.kernels.graph.segment._WALKED_STEPS",

@@ -16,10 +16,12 @@ import pytest
 
 from ensue.kernels.graph import choose as choosing
 from ensue.kernels.graph import enumerate as listing
+from ensue.kernels.graph import expand as expansion
 from ensue.kernels.graph import order as ordering
 from ensue.kernels.graph import segment
+from ensue.kernels.graph.compact import Marked
 from ensue.kernels.layout import NIL, UNION
-from ensue.kernels.match import configurations, index, ranges, treap
+from ensue.kernels.match import configurations, factors, index, lazy, ranges, treap
 from ensue.kernels.match import correlate as correlation
 from ensue.kernels.match import evaluate as evaluation
 from tests.equivalence.suite import Case, choice_suite, first_failure, related_suite, suite
@@ -144,7 +146,7 @@ def _searched_otherwise(patch: Patch, change: Callable[[Any, int], int]) -> None
         return change(arguments[-2], original(*arguments))
 
     patch.setattr(configurations, "SCAN_LIMIT", 0)
-    patch.setattr(correlation, "search", search)
+    patch.setattr(treap, "search", search)
     patch.setattr(correlation, "planted", lambda *_: NIL)
 
 
@@ -186,6 +188,61 @@ def subtrees_are_their_root_alone(patch: Patch) -> None:
     patch.setattr(ranges, "whole_of", whole_of)
 
 
+def lazy_steps_are_not_taken(patch: Patch) -> None:
+    patch.setattr(correlation, "extend", lambda *_: None)
+
+
+def lazy_steps_are_never_applied(patch: Patch) -> None:
+    patch.setattr(correlation, "prepare", lambda *_: 0)
+
+
+def lazy_steps_are_for_later_runs_too(patch: Patch) -> None:
+    """A configuration gets other runs before it is brought up to date."""
+    patch.setattr(correlation, "bring_up", lambda *_: None)
+
+
+def only_what_an_event_looks_for_is_brought_up_to_date(patch: Patch) -> None:
+    """But not all of a state that ends."""
+    original = lazy.bring_up_some
+
+    def bring_up_some(*arguments: Any) -> int:
+        return 0 if arguments[6] == NIL else original(*arguments)
+
+    patch.setattr(lazy, "bring_up_some", bring_up_some)
+
+
+def products_begin_too_early(patch: Patch) -> None:
+    original = expansion.copy_factor
+
+    def copy_factor(graph: Any, top: int, first: int, *rest: Any) -> int:
+        return original(graph, top, 0, *rest)
+
+    patch.setattr(expansion, "copy_factor", copy_factor)
+
+
+def products_begin_too_late(patch: Patch) -> None:
+    original = expansion.copy_factor
+
+    def copy_factor(graph: Any, top: int, first: int, *rest: Any) -> int:
+        return original(graph, top, int(graph.start[top]), *rest)
+
+    patch.setattr(expansion, "copy_factor", copy_factor)
+
+
+def compaction_forgets_what_waits(patch: Patch) -> None:
+    original = factors.needed_factors
+
+    def needed_factors(*arguments: Any) -> Any:
+        some, first = original(*arguments)
+        return type(some)(*(each[:0] for each in some)), first[:0]
+
+    patch.setattr(factors, "needed_factors", needed_factors)
+
+
+def compaction_forgets_what_was_applied(patch: Patch) -> None:
+    patch.setattr(Marked, "starts_at", lambda self, numbers: np.zeros_like(numbers))
+
+
 OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     contents_with_one_hash_are_taken_for_equal,
     an_event_looks_for_its_partners_in_the_wrong_place,
@@ -199,6 +256,14 @@ OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     a_range_misses_one,
     subtrees_forget_what_came,
     subtrees_are_their_root_alone,
+    lazy_steps_are_not_taken,
+    lazy_steps_are_never_applied,
+    lazy_steps_are_for_later_runs_too,
+    only_what_an_event_looks_for_is_brought_up_to_date,
+    products_begin_too_early,
+    products_begin_too_late,
+    compaction_forgets_what_waits,
+    compaction_forgets_what_was_applied,
 )
 
 # --- the choice on the match graph -----------------------------------------------------------

@@ -38,6 +38,7 @@ class HandMade:
 
     indexes = (0,)
     ordered = (False,)
+    common = frozenset[tuple[int, int, int]]()
 
     def arrays(self, _: int) -> Tables:
         cells = np.full((3, 4), STAY, np.int32)
@@ -70,6 +71,7 @@ class HandMade:
             indexed=np.array([[False], [False], [True]]),
             prefixes=np.array([NIL], np.int32),
             merges=np.zeros(5, bool),
+            lazy=np.zeros(5, bool),
             clips=np.full(5, NIL),
         )
 

@@ -41,6 +41,10 @@ STEPS = (
         "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 [t]",
     ),
     Step("equalities", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS"),
+    Step(
+        "equalities over steps",
+        "SELECT * FROM S WHERE A AS a ; B ; C AS c FILTER a.v = c.v WITHIN 9 EVENTS",
+    ),
     Step("comparisons", "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS"),
     Step(
         "count(*) with conditions",

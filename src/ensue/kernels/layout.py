@@ -4,12 +4,18 @@ Kernels take named tuples of arrays. The type of an array's elements stands in i
 `new_…` allocates them so; a kernel is compiled for these types and for no others.
 
 The match graph ([CORE]'s timed enumerable compact set) is an arena of nodes, children before
-parents, of four kinds:
+parents, of five kinds:
 
 - bottom: a run starts here (`label` 0);
 - output: an event at `position` gets the variables of `label` (> 0), the rest is at `left`;
 - union: both what is at `left` and what is at `right` (`label` -1);
-- clip: of what is at `left`, the runs whose start has a clock of `position` or later (`label` -2).
+- clip: of what is at `left`, the runs whose start has a clock of `position` or later (`label` -2);
+- product: of what is at `right`, the runs whose start has the number `position` or a later one,
+  each with all that is at `left` before it (`label` -3).
+
+Below the right side of a product, starts are where a state was left (match/lazy.py), not where a
+run of the query begins; such nodes are below no other. Before matches are listed, products are
+multiplied out (graph/expand.py).
 
 Every node knows the latest start below it, as an index into the table of starts, which are
 numbered in the order of positions; of the children of a union, `left` has the later one. So the
@@ -40,7 +46,7 @@ Bool = Annotated[np.ndarray, np.bool_]
 UNKNOWN, STAY, DEAD = -1, -2, -3
 """Cells of the table: not worked out yet, the state stays as it is, all runs in it end."""
 
-UNION, CLIP = -1, -2
+UNION, CLIP, PRODUCT = -1, -2, -3
 
 NIL = -1
 """The index that refers to nothing: the end of a list, no node, no slot, no state."""
@@ -110,6 +116,9 @@ class Tables(NamedTuple):
     merges: Bool
     """[step]: whether all configurations of a state that it moves become one, and a tree finds
     those that it moves: guards look at its register alone, and for equality at its prefix."""
+    lazy: Bool
+    """[step]: whether all configurations of a state take it alike, and wait too: it is applied to
+    a configuration when somebody looks at it (match/lazy.py)."""
     clips: Int64
     """[step]: how far before the event a run may have started, or -1: as far as it may else."""
 

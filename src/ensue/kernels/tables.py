@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ensue.automata.common_steps import Steps, common_steps
 from ensue.automata.determine import START, Determined
 from ensue.automata.explore import Lookahead, look_ahead
 from ensue.automata.registers import Guard, RegisterPlan
@@ -34,6 +35,9 @@ from ensue.kernels.memory import doubled
 
 _SMALL_ALPHABET = 64
 """Up to so many symbols, a state's whole row is worked out when it is first met."""
+
+_LAZY = True
+"""Whether steps that all configurations take alike are taken for all of them at once."""
 
 _SIGNS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _ACTS = {
@@ -77,8 +81,10 @@ class Table:
     prefixes: list[int] = field(init=False)
     """[index]: the register by which a tree is sorted first, because a step compares it for
     equality and the other one otherwise; or NIL."""
+    common: Steps = frozenset()
+    """Steps that are taken for all configurations of a state at once, where it waits too."""
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
-    _rows: dict[tuple[tuple[int, bool, int], ...], int] = field(default_factory=dict)
+    _rows: dict[tuple[tuple[int, bool, int, bool], ...], int] = field(default_factory=dict)
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
     _starts: list[int] = field(default_factory=lambda: [0])
     _steps: list[tuple[int, bool, int]] = field(default_factory=list)
@@ -88,6 +94,7 @@ class Table:
     _access: list[int] = field(default_factory=list)
     _clips: list[int] = field(default_factory=list)
     _merges: list[bool] = field(default_factory=list)
+    _lazy: list[bool] = field(default_factory=list)
     _indexed: set[tuple[int, int]] = field(default_factory=set)
     _filled: frozenset[int] = field(init=False)
     _lookahead: Lookahead | None = field(init=False)
@@ -112,6 +119,8 @@ class Table:
             self.prefixes.append(first)
             self.indexes.append(then)
             self.ordered.append(True)
+        if _LAZY and self.merging and self._lookahead is not None and not any(self.ordered):
+            self.common = common_steps(self.determined.compiled, self._lookahead)
 
     def copied(self) -> Table:
         """Return the same table, to be filled further by itself."""
@@ -183,19 +192,42 @@ class Table:
             return DEAD
         if state != START and len(steps) == 1 and steps[0] == (0, False, state):
             return STAY
-        row = tuple((self.label_of(step.label), step.final, step.state) for step in steps)
+        waits = (0, False, state) in steps
+        row = tuple(
+            (
+                self.label_of(step.label),
+                step.final,
+                step.state,
+                waits and not step.final and (state, step.label, step.state) in self.common,
+            )
+            for step in steps
+        )
         known = self._rows.get(row)
         if known is None:
             known = self._rows[row] = len(self._rows)
-            for step in row:
-                self._add_step(*step)
+            for each in row:
+                self._add_step(*each)
             self._starts.append(len(self._steps))
         used = self._access[self._starts[known] : self._starts[known + 1]]
         self._indexed.update((state, index) for index in used if index != NIL)
+        self._index_origins()
         return known
 
-    def _add_step(self, label: int, final: bool, target: int) -> None:
+    def _index_origins(self) -> None:
+        """Index the states that lazy steps lead from as those that they lead to."""
+        before = -1
+        while len(self._indexed) > before and self.common:
+            before = len(self._indexed)
+            self._indexed |= {
+                (origin, index)
+                for state, index in self._indexed
+                for origin, _, target in self.common
+                if target == state
+            }
+
+    def _add_step(self, label: int, final: bool, target: int, lazy: bool) -> None:
         self._steps.append((label, final, target))
+        self._lazy.append(lazy)
         plan = self.determined.compiled.plan
         bits = self.labels[label]
         guards = self._guards_of(plan, bits)
@@ -264,9 +296,10 @@ class Table:
         steps = made.array("steps", self._steps, np.int32, 3)
         clips = made.array("clips", self._clips, np.int64)
         merges = made.array("merges", self._merges, np.bool_)
+        lazy = made.array("lazy", self._lazy, np.bool_)
         if not self._steps:  # one that no row has: a kernel is given no empty arrays
             steps, clips = np.array([(0, 0, NIL)], np.int32), np.array([NIL], np.int64)
-            merges = np.zeros(1, np.bool_)
+            merges = lazy = np.zeros(1, np.bool_)
         actions = made.array("actions", self._actions, np.int32, registers, 2)
         indexed = np.zeros((len(cells), len(self.indexes)), np.bool_)
         for state, index in self._indexed:
@@ -287,6 +320,7 @@ class Table:
             np.array(self.prefixes, np.int32),
             indexed,
             merges,
+            lazy,
             clips,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ensue.automata.common_steps import Steps, common_steps, filled_registers
 from ensue.automata.compiled import Compiled
 from ensue.automata.determine import START, Determined
 from ensue.automata.explore import Lookahead, look_ahead
@@ -17,6 +18,7 @@ RANGE = (
     "search tree; all values that an event passes are found together, in a time that grows with "
     "the logarithm of their number"
 )
+SHARED = "; a step that does not compare it is taken for all remembered values at once"
 CARRIED = (
     "; but a step that does not compare it is taken with every remembered value, one by one: time "
     "and memory grow with the different values in the window"
@@ -31,6 +33,8 @@ class _Uses:
     """Compared by their order by a step that remembers something of each value that it passes."""
     carried: set[int] = field(default_factory=set)
     """Kept by a step that binds an event and compares no register."""
+    shared: set[int] = field(default_factory=set)
+    """The same where that step is taken for all values at once."""
 
 
 def costs(compiled: Compiled, *, chooses: bool) -> dict[str, str]:
@@ -42,7 +46,11 @@ def costs(compiled: Compiled, *, chooses: bool) -> dict[str, str]:
     if not plan.instances:
         return {}
     ahead = look_ahead(compiled, Determined(compiled))
-    uses = None if ahead is None else _uses(compiled, ahead)
+    uses = None
+    if ahead is not None:
+        equalities = set(plan.compared().values()) <= {"="}
+        lazy = common_steps(compiled, ahead) if equalities and not chooses else frozenset()
+        uses = _uses(compiled, ahead, lazy)
     found: dict[str, str] = {}
     for instance in plan.instances:
         signs = {sign for watch in instance.watches for _, sign in watch.compare}
@@ -52,13 +60,15 @@ def costs(compiled: Compiled, *, chooses: bool) -> dict[str, str]:
             way = TREE if single else RANGE
         if uses is not None and instance.registers & uses.carried:
             way += CARRIED
+        elif uses is not None and instance.registers & uses.shared:
+            way += SHARED
         found[instance.text] = way
     return found
 
 
-def _uses(compiled: Compiled, ahead: Lookahead) -> _Uses:
+def _uses(compiled: Compiled, ahead: Lookahead, lazy: Steps) -> _Uses:
     plan, uses = compiled.plan, _Uses()
-    filled = _filled(compiled, ahead)
+    filled = filled_registers(compiled, ahead)
     for state, steps in enumerate(ahead.steps_from):
         for label, _, target in steps:
             if not label or state == START:
@@ -72,28 +82,9 @@ def _uses(compiled: Compiled, ahead: Lookahead) -> _Uses:
             }
             ordered = {register for register, sign in compared.items() if sign != "="}
             if target >= 0 and kept and not compared:
-                uses.carried |= kept
+                waits = (0, False, state) in steps
+                shared = waits and (state, label, target) in lazy
+                (uses.shared if shared else uses.carried).update(kept)
             if (target >= 0 and kept) or len(ordered) > 1 or len(compared) > len(ordered) + 1:
                 uses.one_by_one |= ordered
     return uses
-
-
-def _filled(compiled: Compiled, ahead: Lookahead) -> list[set[int]]:
-    """Return, by state, the registers that may hold something there."""
-    filled: list[set[int]] = [set() for _ in ahead.steps_from]
-    changed = True
-    while changed:
-        changed = False
-        for state, steps in enumerate(ahead.steps_from):
-            for label, _, target in steps:
-                if target < 0:
-                    continue
-                acts = compiled.plan.actions(label, ahead.bits[target])
-                after = {
-                    register
-                    for register, (act, _) in enumerate(acts)
-                    if act != "clear" and (act != "keep" or register in filled[state])
-                }
-                changed = changed or not after <= filled[target]
-                filled[target] |= after
-    return filled

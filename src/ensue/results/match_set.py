@@ -289,11 +289,8 @@ class GraphMatches:
         self.cursor = Cursor()
         most = NO_BUDGET if self.most is None else self.most
         for each in self.segments:
-            # Bounds look at the event of every node, which is there for those of matches only.
-            segment = each if self.bounds is None else each.trimmed()
-            limits = self.bounds and self.bounds(segment)
             try:
-                for listing in segment.listings(bounds=limits, cursor=self.cursor, most=most):
+                for listing in self._listed(each, most):
                     count += len(listing.start)
                     yield listing if self.keeps is None else listing.taken(self.keeps(listing))
             except ExaminedError as error:
@@ -301,6 +298,15 @@ class GraphMatches:
                 raise self.exhausted from None
         if self.bounds is None and self.keeps is None:
             self._count = count
+
+    def _listed(self, segment: Segment, most: int) -> Iterator[Listing]:
+        if self.bounds is None:
+            yield from segment.listings(cursor=self.cursor, most=most)
+            return
+        for part in segment.parts():
+            # Bounds look at the event of every node, which is there for those of matches only.
+            own = part.trimmed()
+            yield from own.listings(bounds=self.bounds(own), cursor=self.cursor, most=most)
 
     def refuse_if_exhausted(self) -> None:
         """Raise what has stopped a listing before, instead of trying again."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from ensue.errors import BudgetError
 from ensue.kernels.graph.compact import Marked, cut, mark_below
+from ensue.kernels.graph.expand import FactoredSegment
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import NODES, STARTS, Graph, Hits, Roots, new_graph
 from ensue.kernels.memory import doubled
@@ -35,6 +36,8 @@ class Arena:
     most_bytes: int
     within_keys: bool
     """Whether clocks are numbers within a key, so that starts do not come in their order."""
+    factored: bool = False
+    """Whether there may be products."""
     lent: bool = False
     """Whether matches read these arrays."""
     _need: float = 0.0
@@ -75,7 +78,7 @@ class Arena:
             self._guesses = _GUESSES
             return self._lend(hits, limit)
         graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
-        return Segment(graph, marked.moved(hits), limit)
+        return self._segment(graph, marked.moved(hits), limit, lent=False)
 
     def _is_worth_lending(self, nodes: float) -> bool:
         """Tell whether so many nodes are most of those that are there, and many of the room."""
@@ -83,10 +86,18 @@ class Arena:
 
     def _lend(self, hits: Hits, limit: int) -> Segment:
         self.lent = True
-        return Segment(self.used, hits, limit, lent=True)
+        return self.segment(hits, limit)
 
-    def compact(self, roots: Roots) -> np.ndarray:
-        """Keep only what lies below some roots; return where these are then."""
+    def segment(self, hits: Hits, limit: int) -> Segment:
+        """Give hits the graph as it is now."""
+        return self._segment(self.used, hits, limit, lent=True)
+
+    def _segment(self, graph: Graph, hits: Hits, limit: int, *, lent: bool) -> Segment:
+        made = FactoredSegment if self.factored else Segment
+        return made(graph, hits, limit, lent)
+
+    def compact(self, roots: Roots, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Keep only what lies below some roots; return where these, and some starts, are then."""
         marked = self._mark(roots)
         into = self._successor(marked) if self.lent else self.graph
         kept = marked.gathered(self.graph, into)
@@ -94,7 +105,7 @@ class Arena:
         self.counters[STARTS] = len(kept.start_clock)
         if self.lent:
             self._move(into)
-        return marked.place_of(roots.node)
+        return marked.place_of(roots.node), marked.starts_at(starts)
 
     def _successor(self, marked: Marked) -> Graph:
         """Allocate the arrays that follow on lent ones.

@@ -17,7 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.kernels.compile.jit import kernel
-from ensue.kernels.layout import NIL, UNION, Array, Graph, Hits, Int32, Int64, Roots
+from ensue.kernels.layout import (
+    FOREVER,
+    NIL,
+    PRODUCT,
+    UNION,
+    Array,
+    Graph,
+    Hits,
+    Int32,
+    Int64,
+    Roots,
+)
 from ensue.kernels.minmax import larger, smaller
 
 
@@ -44,8 +55,10 @@ class Alive(NamedTuple):
 
 
 @kernel
-def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int, int, int, int]:
-    """Mark what lies below the roots.
+def mark(
+    graph: Graph, roots: Roots, marks: Marks, factors: bool
+) -> tuple[int, int, int, int, int, int]:
+    """Mark what lies below the roots, with `factors` also what is on the right of products.
 
     Return how many nodes and starts are alive, the first node and the one after the last, the
     first start and the one after the last. What lies outside of these is not looked at. The edges
@@ -87,17 +100,24 @@ def mark(graph: Graph, roots: Roots, marks: Marks) -> tuple[int, int, int, int, 
             child = graph.left[node] if side == 0 else graph.right[node]
             if child == NIL:
                 continue
+            needed = first
+            factor = side == 1 and graph.label[node] == PRODUCT
+            if factor:
+                if not factors:
+                    continue
+                needed = graph.position[node] + 1
             start = graph.start[child]
-            if start + 1 < first:
+            if start + 1 < needed:
                 continue
             if by_edge:
-                if graph.start_clock[start] < node_edges[node]:
+                edge = FOREVER if factor else node_edges[node]
+                if graph.start_clock[start] < edge:
                     continue
-                if places[child] == 0 or node_edges[node] < node_edges[child]:
-                    node_edges[child] = node_edges[node]
+                if places[child] == 0 or edge < node_edges[child]:
+                    node_edges[child] = edge
             pending += places[child] == 0
-            if places[child] == 0 or first < places[child]:
-                places[child] = first
+            if places[child] == 0 or needed < places[child]:
+                places[child] = needed
         own = graph.start[node]
         new_starts[own] = 1
         start_begin = smaller(start_begin, own)
@@ -133,7 +153,10 @@ def gather(graph: Graph, alive: Alive, places: Array, new_starts: Array, into: G
         into.label[count] = graph.label[node]
         into.left[count] = new_left
         into.right[count] = new_right
-        into.position[count] = graph.position[node]
+        position = graph.position[node]
+        if graph.label[node] == PRODUCT:
+            position = alive.to_start + new_starts[position]
+        into.position[count] = position
         into.start[count] = alive.to_start + new_starts[graph.start[node]]
         count += 1
         places[node] = count
@@ -170,6 +193,11 @@ class Marked(NamedTuple):
         floor = self.new_starts[hits.floor] + np.int32(to_start)
         return hits._replace(root=self.place_of(hits.root), floor=floor)
 
+    def starts_at(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the numbers that starts, or the next ones that are kept, have once gathered."""
+        found: np.ndarray = self.new_starts[np.minimum(numbers, self.start_end)]
+        return found
+
     def place_of(self, nodes: np.ndarray) -> np.ndarray:
         """Return where nodes that are alive stand once gathered."""
         places: np.ndarray = self.places[nodes] - 1
@@ -181,12 +209,15 @@ def cut(graph: Graph, nodes: int, starts: int) -> Graph:
     return Graph(*(each[:nodes] for each in graph[:5]), *(each[:starts] for each in graph[5:]))
 
 
-def mark_below(graph: Graph, roots: Roots, *, within_keys: bool) -> Marked:
-    """Find what is alive below some roots; `within_keys`: clocks are numbers within keys."""
+def mark_below(graph: Graph, roots: Roots, *, within_keys: bool, factors: bool = True) -> Marked:
+    """Find what is alive below some roots; `within_keys`: clocks are numbers within keys.
+
+    Without `factors`, what is on the right of products is left out.
+    """
     nodes, starts = len(graph.label), len(graph.start_clock)
     marks = Marks(
         np.zeros(nodes, np.int32),
         np.zeros(nodes if within_keys else 0, np.int64),
         np.zeros(starts + 1, np.int32),
     )
-    return Marked(marks.places, marks.new_starts, *mark(graph, roots, marks))
+    return Marked(marks.places, marks.new_starts, *mark(graph, roots, marks, factors))

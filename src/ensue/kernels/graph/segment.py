@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ _WALKED_STEPS = 1 << 10
 _SAFE_COUNT = 9.0e18
 """Counts up to this fit into 64 bits, however they were rounded."""
 
-_MATCHES_AT_ONCE = 1 << 16
+MATCHES_AT_ONCE = 1 << 16
 
 NO_BUDGET = 2**62
 """As many paths as this nobody follows."""
@@ -172,7 +172,7 @@ class Segment:
         hits = self.hits
         marked = mark_below(self.graph, hits.roots, within_keys=True)
         graph = marked.gathered(self.graph, new_graph(marked.nodes, marked.starts))
-        return Segment(graph, marked.moved(hits), self.limit)
+        return replace(self, graph=graph, hits=marked.moved(hits), lent=False)
 
     def count(self) -> int:
         """Count the matches without listing them."""
@@ -214,7 +214,7 @@ class Segment:
 
     def listings(
         self,
-        at_once: int = _MATCHES_AT_ONCE,
+        at_once: int = MATCHES_AT_ONCE,
         bounds: Bounds | None = None,
         cursor: Cursor | None = None,
         most: int = NO_BUDGET,

@@ -7,8 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ensue.kernels.layout import FREE, NIL, SLOTS
+from ensue.kernels.match.factors import FIRST_FACTORS, Factors, grown_factors, put_factors
 from ensue.kernels.match.index import rebuild
-from ensue.kernels.match.layout import LIVE, Index, Slots, Trees, new_index, new_slots
+from ensue.kernels.match.layout import (
+    LIVE,
+    Index,
+    Lazy,
+    Slots,
+    Trees,
+    new_index,
+    new_lazy,
+    new_slots,
+)
 from ensue.kernels.memory import doubled
 from ensue.kernels.sets import distinct
 from ensue.kernels.tables import Table
@@ -29,10 +39,14 @@ class Configurations:
     counters: np.ndarray
     slots: Slots = field(init=False)
     index: Index = field(init=False)
+    lazy: Lazy | None = None
+    """What waits to be applied; None where no step is lazy."""
 
     def __post_init__(self) -> None:
         self.slots = new_slots(_FIRST_SLOTS, 1, self.registers)
         self.index = new_index(_FIRST_SLOTS, len(self.table.indexes), SCAN_LIMIT)
+        if self.table.common:
+            self.lazy = new_lazy(FIRST_FACTORS, 1, _FIRST_SLOTS)
 
     @property
     def trees(self) -> Trees | None:
@@ -65,6 +79,21 @@ class Configurations:
             grown = np.full(doubled(len(heads), keys), NIL, np.int32)
             grown[: len(heads)] = heads
             self.slots = self.slots._replace(heads=grown)
+        if self.lazy is not None:
+            self.lazy = grown_factors(self.lazy, 0, len(self.slots.heads), 0)
+
+    def grow_factors(self, more: int) -> None:
+        """Make room for some more factors."""
+        if self.lazy is not None:
+            self.lazy = grown_factors(self.lazy, int(self.lazy.counts[0]) + more, 0, 0)
+
+    def wait_again(self, factors: Factors, applied: np.ndarray) -> None:
+        """Let steps wait that did when the configurations, which are the first, were saved."""
+        assert self.lazy is not None
+        self.grow_keys(int(factors.key.max(initial=0)) + 1)
+        self.grow_factors(len(factors.key))
+        self.lazy.applied[: len(applied)] = applied
+        put_factors(self.lazy, factors)
 
     def grow(self, wanted: int, starts: np.ndarray) -> None:
         """Make room for so many slots; `starts` has the latest start of each node."""
@@ -74,6 +103,8 @@ class Configurations:
             old = getattr(self.slots, name)
             getattr(grown, name)[: len(old)] = old
         self.slots = grown._replace(heads=self.slots.heads)
+        if self.lazy is not None:
+            self.lazy = grown_factors(self.lazy, 0, 0, len(grown.state))
         if used is not None and keys is not None:
             self.index = new_index(len(grown.state), len(self.table.indexes), SCAN_LIMIT)
             self.relink(used, self.slots.root[used], keys, starts)
@@ -94,6 +125,8 @@ class Configurations:
         slots.registers[:count] = slots.registers[used]
         slots.root[:count] = roots
         slots.start[:count] = starts[roots]
+        if self.lazy is not None:
+            self.lazy.applied[:count] = self.lazy.applied[used]
         self.counters[SLOTS] = count
         self.counters[FREE] = NIL
         if self.registers:

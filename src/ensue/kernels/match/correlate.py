@@ -23,7 +23,6 @@ from ensue.kernels.layout import (
     EMPTY,
     FLOOR,
     FOREVER,
-    FREE,
     FULL,
     HITS,
     MISSING,
@@ -47,15 +46,23 @@ from ensue.kernels.match.evaluate import (
     join,
     take_slot,
 )
-from ensue.kernels.match.index import find_group, find_slot, link, partners_of, unlink
+from ensue.kernels.match.index import find_group, find_slot, link, partners_of, release
 from ensue.kernels.match.layout import (
     LIVE,
     PARTS,
     Index,
+    Lazy,
     Moves,
-    Slots,
     State,
     Trees,
+)
+from ensue.kernels.match.lazy import (
+    MISSING_STATE,
+    NO_SPACE,
+    bring_up,
+    count_factors,
+    extend,
+    prepare,
 )
 from ensue.kernels.match.ranges import (
     NO_NODES,
@@ -67,46 +74,10 @@ from ensue.kernels.match.ranges import (
 )
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.sorting import sort_by_start
-from ensue.kernels.match.treap import search
-from ensue.kernels.minmax import smaller
-
-_SHARE = 8
-"""Where more than one in so many would be found, a scan is better: it keeps the order of starts."""
+from ensue.kernels.match.treap import search_for
 
 WAITS, MOVES, ENDS = range(3)
 """What becomes of a configuration: a guard forbids the step, it is taken, all runs are over."""
-
-
-@helper
-def search_for(
-    tables: Tables,
-    index: Index,
-    trees: Trees,
-    moves: Moves,
-    group: int,
-    step: int,
-    values: Array,
-    event: int,
-) -> int:
-    """Write what the first guard of a step lets pass to `moves.spare`; return how many that are.
-
-    NIL means: so many that all of the group had better be looked at.
-    """
-    number = tables.access[step]
-    guard = tables.guard_rows[step]
-    most = smaller(index.size[group] // _SHARE + _SHARE, moves.spare.shape[0] - 1)
-    count = search(
-        trees,
-        tables.indexes[number],
-        number,
-        group,
-        tables.guards[guard, 1],
-        values[event, tables.guards[guard, 2]],
-        most,
-        moves.spare,
-        moves.order,
-    )
-    return count if count <= most else NIL
 
 
 @helper
@@ -136,23 +107,13 @@ def note(moves: Moves, moving: int, ending: int, slot: int, step: int) -> None:
     moves.dropped[ending] = slot
 
 
-@helper
-def release(
-    tables: Tables, slots: Slots, index: Index, trees: Trees | None, counters: Array, slot: int
-) -> None:
-    """Free the slot of a configuration."""
-    unlink(tables, slots, index, trees, slot)
-    slots.root[slot] = NIL
-    slots.next[slot] = counters[FREE]
-    counters[FREE] = slot
-
-
 @kernel
 def correlate(
     tables: Tables,
     state: State,
     index: Index,
     trees: Trees | None,
+    lazy: Lazy | None,
     moves: Moves,
     events: Input,
     window: Window,
@@ -162,7 +123,7 @@ def correlate(
     """Read events from `begin` on; return (why it stopped, at which event, in which state).
 
     It stops where there are more than `most` configurations. Without search trees it is compiled
-    for equalities alone.
+    for equalities alone, and without lazy steps for queries that have none.
     """
     graph = state.graph
     slots = state.slots
@@ -190,6 +151,15 @@ def correlate(
         moving = 0
         ending = 0
         parts = 0
+        steps = 0
+        if lazy is not None and lazy.heads[key] != NIL:
+            steps = prepare(
+                tables, state, index, lazy, key, symbol, events.values, event, floor, edge
+            )
+            if steps == NO_SPACE:
+                return FULL, event, index.counts[LIVE] + lazy.counts[0]
+            if steps <= MISSING_STATE:
+                return MISSING, event, MISSING_STATE - steps
         if opening >= 0:
             for step in range(tables.rows[opening], tables.rows[opening + 1]):
                 if moving == capacity:
@@ -217,6 +187,9 @@ def correlate(
                     keeps = True
                     if not tables.finals[step]:
                         continue
+                if lazy is not None and tables.lazy[step]:
+                    steps += 1
+                    continue
                 number = tables.access[step]
                 hashed = number != NIL and not tables.ordered[number]
                 found = NIL
@@ -301,21 +274,40 @@ def correlate(
                     ending += 1
                     slot = slots.next[slot]
             group = index.next[group]
-        if moving == 0 and ending == 0:
+        if moving == 0 and ending == 0 and steps == 0:
             continue
         arriving = 0
         for move in range(moving):
             arriving += tables.targets[moves.step[move]] != NIL
+        # Lazy steps and configurations that are brought up to date: nodes and slots for them.
+        factors = 0
+        if lazy is not None:
+            factors = (count_factors(lazy, key) + steps) * arriving
+            if lazy.counts[0] + steps > lazy.root.shape[0]:
+                return FULL, event, moving + factors + steps
         if (
-            counters[NODES] + 3 * moving + parts + 2 > graph.label.shape[0]
-            or counters[STARTS] + 1 > graph.start_clock.shape[0]
-            or counters[SLOTS] + arriving > slots.state.shape[0]
+            counters[NODES] + 3 * moving + parts + 2 * (factors + steps) + 3 > graph.label.shape[0]
+            or counters[STARTS] + 2 > graph.start_clock.shape[0]
+            or counters[SLOTS] + arriving + factors > slots.state.shape[0]
             or counters[HITS] + 1 > state.hits.end.shape[0]
         ):
-            return FULL, event, moving + parts
+            return FULL, event, moving + parts + factors + steps
 
         # Then the moves: what they make waits in `moves`.
         position = events.first_position + event
+        if lazy is not None and steps > 0:
+            extend(
+                tables,
+                state,
+                index,
+                lazy,
+                key,
+                symbol,
+                events.values,
+                event,
+                position,
+                events.clocks[event],
+            )
         bottom = NIL
         for move in range(moving):
             slot = moves.slot[move]
@@ -380,6 +372,8 @@ def correlate(
             if group != NIL:
                 slot = find_slot(slots, index, group, moves.registers, move)
             if slot != NIL:
+                if lazy is not None and lazy.heads[key] != NIL:
+                    bring_up(tables, state, index, lazy, key, slots.registers, slot, floor, edge)
                 add_runs(state, slot, node, start, floor, edge)
                 if trees is not None:
                     touch(tables, slots, index, trees, slot)
@@ -387,6 +381,8 @@ def correlate(
                 slot = take_slot(slots, counters, target, node, start)
                 for register in range(registers):
                     slots.registers[slot, register] = moves.registers[move, register]
+                if lazy is not None:
+                    lazy.applied[slot] = counters[STARTS]
                 group = link(tables, slots, index, trees, key, slot, group)
 
         if hit != NIL:

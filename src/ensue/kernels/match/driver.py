@@ -46,6 +46,7 @@ from ensue.kernels.layout import (
 from ensue.kernels.match.configurations import Configurations
 from ensue.kernels.match.correlate import correlate
 from ensue.kernels.match.evaluate import evaluate
+from ensue.kernels.match.factors import compact_factors
 from ensue.kernels.match.layout import Moves, Pending, State, new_moves, new_pending
 from ensue.kernels.memory import doubled, read_only
 from ensue.kernels.sets import union
@@ -108,6 +109,7 @@ class MatchDriver:
         graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.arena = Arena(graph, self.counters, self.most_bytes, self.within_keys)
         self.configurations = Configurations(self.table, self.registers, self.counters)
+        self.arena.factored = self.configurations.lazy is not None
         self.hits = new_hits(_FIRST_HITS)
         self._allocate_steps(_FIRST_STEPS)
         self._crowd = self.most_configurations
@@ -225,10 +227,9 @@ class MatchDriver:
             if len(self._pending.place) < len(tables.cells):
                 self._pending = new_pending(len(self._pending.mover), len(tables.cells))
             return evaluate(tables, state, self._pending, events, window, begin)
-        index, trees = self.configurations.index, self.configurations.trees
-        return correlate(
-            tables, state, index, trees, self._moves, events, window, self._crowd, begin
-        )
+        kept = self.configurations
+        found_by = kept.index, kept.trees, kept.lazy
+        return correlate(tables, state, *found_by, self._moves, events, window, self._crowd, begin)
 
     def _make_room(
         self, steps: int, clock: int, key_clocks: np.ndarray | None, nodes_wanted: int = 0
@@ -261,6 +262,7 @@ class MatchDriver:
             slots = doubled(slots, 4 * (int(counters[SLOTS]) + steps))
         if slots > len(kept.slots.state):
             kept.grow(slots, self.graph.start)
+        kept.grow_factors(steps + 1)
         if steps >= len(self._pending.mover):
             self._allocate_steps(doubled(_FIRST_STEPS, steps + 1))
 
@@ -302,16 +304,12 @@ class MatchDriver:
         count = int(self.counters[HITS])
         self.counters[HITS] = 0
         hits = Hits(*(each[:count].copy() for each in self.hits))
-        hand_out = self._lent if self.lends else self.arena.hand_out
+        hand_out = self.arena.segment if self.lends else self.arena.hand_out
         if self.chooser is None:
             yield hand_out(hits, self.limit)
         else:
             used, labels = self.arena.used, self.table.labels
             yield from self.chooser.choose(used, labels, hits, self.limit, hand_out)
-
-    def _lent(self, hits: Hits, limit: int) -> Segment:
-        """Give hits the graph as it is now."""
-        return Segment(self.arena.used, hits, limit, lent=True)
 
     def compact(self, clock: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
@@ -330,11 +328,15 @@ class MatchDriver:
             alive &= (held == EMPTY) | (held >= least)
         used, keys, edges = used[alive], keys[alive], edges[alive]
         floors = np.full(len(used), floor, np.int32)
-        roots = self.arena.compact(Roots(slots.root[used], edges, floors))
+        roots, lazy = Roots(slots.root[used], edges, floors), self.configurations.lazy
+        if lazy is None:
+            places, _ = self.arena.compact(roots, floors[:0])
+        else:
+            places = compact_factors(self.arena, lazy, slots, roots, used, keys)
         if self.chooser is not None:
             self.chooser.forget()
         self.counters[FLOOR] = 0
-        self.configurations.relink(used, roots, keys, self.graph.start)
+        self.configurations.relink(used, places, keys, self.graph.start)
 
     def restore(
         self,
@@ -387,7 +389,7 @@ class MatchDriver:
     def live(self) -> tuple[int, int]:
         """How many nodes there are, and how many bytes all arrays take."""
         kept = self.configurations
-        arrays = (*self.graph, *kept.slots, *self.hits, *kept.index)
+        arrays = (*self.graph, *kept.slots, *self.hits, *kept.index, *(kept.lazy or ()))
         choosing = 0 if self.chooser is None else self.chooser.nbytes
         return int(self.counters[NODES]), sum(each.nbytes for each in arrays) + choosing
 

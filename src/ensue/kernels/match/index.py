@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel, subroutine
-from ensue.kernels.layout import NIL, Array, Tables
+from ensue.kernels.layout import FREE, NIL, Array, Tables
 from ensue.kernels.match.layout import FREE_GROUP, GROUPS, LIVE, SCANNED, Index, Slots, Trees
 from ensue.kernels.match.registers import hash_of, same, stirred
 from ensue.kernels.match.treap import insert, remove
@@ -166,6 +166,17 @@ def unlink(tables: Tables, slots: Slots, index: Index, trees: Trees | None, slot
             index.next[other] = following
         index.next[group] = index.counts[FREE_GROUP]
         index.counts[FREE_GROUP] = group
+
+
+@helper
+def release(
+    tables: Tables, slots: Slots, index: Index, trees: Trees | None, counters: Array, slot: int
+) -> None:
+    """Free the slot of a configuration."""
+    unlink(tables, slots, index, trees, slot)
+    slots.root[slot] = NIL
+    slots.next[slot] = counters[FREE]
+    counters[FREE] = slot
 
 
 def rebuild(tables: Tables, slots: Slots, index: Index, trees: Trees | None, keys: Array) -> None:

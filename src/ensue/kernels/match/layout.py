@@ -89,6 +89,30 @@ class Trees(NamedTuple):
     """[slot, index]: the node of all below it, STALE where something changed (ranges.py)."""
 
 
+class Lazy(NamedTuple):
+    """Steps that all configurations of a state take alike, and that wait to be applied (lazy.py).
+
+    A factor is a key, an origin and a state: the node of all paths from the origin to the state.
+    """
+
+    heads: Int32
+    """[key]: its first factor, or NIL."""
+    next: Int32
+    """[factor]: the next one of the same key."""
+    key: Int32
+    origin: Int32
+    state: Int32
+    root: Int32
+    """[factor]: its node, with starts where the origin was left."""
+    slot: Int32
+    made: Int32
+    """[factor]: while a configuration is brought up to date, its slot and what it contributes."""
+    applied: Int32
+    """[slot]: the first start of a path that is not applied to it yet."""
+    counts: Int64
+    """How many factors there are."""
+
+
 STALE, NOTHING = -1, -2
 """Instead of a node of all below a slot: it is not known, or all runs there are over."""
 
@@ -170,6 +194,26 @@ def new_index(slots: int, indexes: int, scan_limit: int) -> Index:
         nil(slots, indexes),
         nil(slots, indexes),
         nil(slots, indexes),
+    )
+
+
+def new_lazy(factors: int, keys: int, slots: int) -> Lazy:
+    """Allocate factors."""
+
+    def nil(size: int) -> Array:
+        return np.full(size, NIL, np.int32)
+
+    return Lazy(
+        nil(keys),
+        nil(factors),
+        nil(factors),
+        nil(factors),
+        nil(factors),
+        nil(factors),
+        nil(factors),
+        nil(factors),
+        np.zeros(slots, np.int32),
+        np.zeros(1, np.int64),
     )
 
 

@@ -22,10 +22,14 @@ from ensue.kernels.layout import (
     NIL,
     NULL,
     Array,
+    Tables,
 )
-from ensue.kernels.match.layout import STALE, Trees
+from ensue.kernels.match.layout import STALE, Index, Moves, Trees
 from ensue.kernels.match.registers import stirred
 from ensue.kernels.minmax import smaller
+
+_SHARE = 8
+"""Where more than one in so many would be found, a scan is better: it keeps the order of starts."""
 
 
 @helper
@@ -176,3 +180,35 @@ def search(
                 depth -= 1
                 slot = waiting[depth]
     return count
+
+
+@helper
+def search_for(
+    tables: Tables,
+    index: Index,
+    trees: Trees,
+    moves: Moves,
+    group: int,
+    step: int,
+    values: Array,
+    event: int,
+) -> int:
+    """Write what the first guard of a step lets pass to `moves.spare`; return how many that are.
+
+    NIL means: so many that all of the group had better be looked at.
+    """
+    number = tables.access[step]
+    guard = tables.guard_rows[step]
+    most = smaller(index.size[group] // _SHARE + _SHARE, moves.spare.shape[0] - 1)
+    count = search(
+        trees,
+        tables.indexes[number],
+        number,
+        group,
+        tables.guards[guard, 1],
+        values[event, tables.guards[guard, 2]],
+        most,
+        moves.spare,
+        moves.order,
+    )
+    return count if count <= most else NIL
