@@ -76,6 +76,7 @@ def group(few: int, size: int = ROOM) -> Group:
         indexed=np.array([[True]]),
         prefixes=np.array([NIL], np.int32),
         merges=np.array([False]),
+        lazy=np.array([False]),
         clips=np.array([NIL]),
     )
     slots, index = new_slots(size, 1, 1), new_index(size, 1, few)

@@ -45,8 +45,6 @@ class Configurations:
     def __post_init__(self) -> None:
         self.slots = new_slots(_FIRST_SLOTS, 1, self.registers)
         self.index = new_index(_FIRST_SLOTS, len(self.table.indexes), SCAN_LIMIT)
-        if self.table.common:
-            self.lazy = new_lazy(FIRST_FACTORS, 1, _FIRST_SLOTS)
 
     @property
     def trees(self) -> Trees | None:
@@ -86,6 +84,12 @@ class Configurations:
         """Make room for some more factors."""
         if self.lazy is not None:
             self.lazy = grown_factors(self.lazy, int(self.lazy.counts[0]) + more, 0, 0)
+
+    def can_wait(self) -> bool:
+        """Prepare for lazy steps; False where they are impossible, because there are trees."""
+        if self.lazy is None and self.trees is None:
+            self.lazy = new_lazy(FIRST_FACTORS, len(self.slots.heads), len(self.slots.state))
+        return self.lazy is not None
 
     def wait_again(self, factors: Factors, applied: np.ndarray) -> None:
         """Let steps wait that did when the configurations, which are the first, were saved."""

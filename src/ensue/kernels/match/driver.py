@@ -46,7 +46,7 @@ from ensue.kernels.layout import (
 from ensue.kernels.match.configurations import Configurations
 from ensue.kernels.match.correlate import correlate
 from ensue.kernels.match.evaluate import evaluate
-from ensue.kernels.match.factors import compact_factors
+from ensue.kernels.match.factors import compact_with_factors
 from ensue.kernels.match.layout import Moves, Pending, State, new_moves, new_pending
 from ensue.kernels.memory import doubled, read_only
 from ensue.kernels.sets import union
@@ -109,7 +109,8 @@ class MatchDriver:
         graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.arena = Arena(graph, self.counters, self.most_bytes, self.within_keys)
         self.configurations = Configurations(self.table, self.registers, self.counters)
-        self.arena.factored = self.configurations.lazy is not None
+        if self.table.common:
+            self.can_wait()
         self.hits = new_hits(_FIRST_HITS)
         self._allocate_steps(_FIRST_STEPS)
         self._crowd = self.most_configurations
@@ -329,14 +330,16 @@ class MatchDriver:
         used, keys, edges = used[alive], keys[alive], edges[alive]
         floors = np.full(len(used), floor, np.int32)
         roots, lazy = Roots(slots.root[used], edges, floors), self.configurations.lazy
-        if lazy is None:
-            places, _ = self.arena.compact(roots, floors[:0])
-        else:
-            places = compact_factors(self.arena, lazy, slots, roots, used, keys)
+        places = compact_with_factors(self.arena, lazy, slots, roots, used, keys)
         if self.chooser is not None:
             self.chooser.forget()
         self.counters[FLOOR] = 0
         self.configurations.relink(used, places, keys, self.graph.start)
+
+    def can_wait(self) -> bool:
+        """Prepare for lazy steps; False where they are impossible, because there are trees."""
+        self.arena.factored = self.configurations.can_wait()
+        return self.arena.factored
 
     def restore(
         self,

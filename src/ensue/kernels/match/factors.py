@@ -46,13 +46,15 @@ def needed_factors(
     return Factors(*(each[needed] for each in factors)), first[place][needed]
 
 
-def compact_factors(
-    arena: Arena, lazy: Lazy, slots: Slots, roots: Roots, used: np.ndarray, keys: np.ndarray
+def compact_with_factors(
+    arena: Arena, lazy: Lazy | None, slots: Slots, roots: Roots, used: np.ndarray, keys: np.ndarray
 ) -> np.ndarray:
     """Keep what lies below configurations, and of factors what waits for them.
 
     Return where the roots of the configurations are then. Those in use and their keys are given.
     """
+    if lazy is None:
+        return arena.compact(roots, roots.floor[:0])[0]
     applied = lazy.applied[used]
     factors, first = needed_factors(lazy, arena.graph, slots.state[used], keys, applied)
     # Those without an edge come first.

@@ -151,6 +151,8 @@ def bring_up_some(
     if group == NIL:
         return 0
     register = 0
+    if number != NIL and not tables.indexed[origin, number]:
+        number = NIL
     if number != NIL:
         register = tables.indexes[number]
         slot = index.partners[number, partners_of(index, group, content)]

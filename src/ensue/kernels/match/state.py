@@ -73,11 +73,14 @@ def saved_labels(label: np.ndarray, table: Table) -> dict[int, int]:
 
 def load(driver: MatchDriver, saved: Mapping[str, Any]) -> None:
     """Put a fresh driver into the state that was saved; ValueError where it cannot be one."""
-    table, waits = driver.table, "lazy/key" in saved
+    table = driver.table
+    waits = "lazy/key" in saved and bool(
+        len(saved["lazy/key"]) or (saved["graph/label"] == PRODUCT).any()
+    )
     clips = bool(table.determined.compiled.plan.clips)
     _check(saved, _registers(driver), [CLIP] * clips + [PRODUCT] * waits)
     if waits:
-        _check_factors(saved, lazy=driver.configurations.lazy is not None)
+        _check_factors(saved, lazy=driver.can_wait())
     numbers = np.array([table.determined.recall(each) for each in saved["states"]], np.int32)
     label = saved["graph/label"].copy()
     for number, bits in saved["labels"].items():
