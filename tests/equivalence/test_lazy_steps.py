@@ -58,7 +58,8 @@ rows = st.lists(
 
 
 @cache
-def _query(pattern: str, condition: str, clauses: str) -> ensue.Query:
+def _query(pattern: str, condition: str, clauses: str, lazy: bool = True) -> ensue.Query:
+    """Return a query that is run either way, and whose tables are kept from run to run."""
     return ensue.compile(f"SELECT * FROM S WHERE ({pattern}) FILTER {condition} {clauses}")
 
 
@@ -72,7 +73,7 @@ def _query(pattern: str, condition: str, clauses: str) -> ensue.Query:
 def test_engine_eq_reference(
     shape: tuple[str, str], clauses: str, rows: list[dict[str, Any]], lazy: int, compact: bool
 ) -> None:
-    query = _query(*shape, clauses)
+    query = _query(*shape, clauses, bool(lazy))
     expected = run(query, rows, by_definition=True)
     with pytest.MonkeyPatch.context() as patch:
         seams.LAZY_STEPS.put(patch, bool(lazy))
@@ -103,7 +104,6 @@ def test_resumed_eq_uninterrupted(
 @pytest.mark.parametrize("clauses", ["WITHIN 40 EVENTS", "PARTITION BY [p] WITHIN 30 EVENTS"])
 def test_lazy_eq_one_by_one_in_long_windows(shape: tuple[str, str], clauses: str) -> None:
     """So many values that graphs are compacted, factors and slots grow, and parts are several."""
-    query = _query(*shape, clauses)
     random = Random(7)
     rows = [
         {
@@ -120,7 +120,7 @@ def test_lazy_eq_one_by_one_in_long_windows(shape: tuple[str, str], clauses: str
             seams.LAZY_STEPS.put(patch, lazy)
             seams.FIRST_NODES.put(patch, 64)
             seams.EXPANDED_PART.put(patch, 1 << 13)
-            session = query.open()
+            session = _query(*shape, clauses, lazy).open()
             return [session.push(rows[begin : begin + 50]).count for begin in range(0, 400, 50)]
 
     assert sum(counted(True)) > 0
@@ -129,12 +129,12 @@ def test_lazy_eq_one_by_one_in_long_windows(shape: tuple[str, str], clauses: str
 
 def test_a_step_between_makes_few_nodes() -> None:
     """B is taken for all values together: what is kept follows the events, and not their pairs."""
-    query = _query("A AS a ; B AS b ; C AS c", "a.k = c.k", "WITHIN 2000 EVENTS")
     rows = [{"type": "AB"[n % 2], "k": n} for n in range(2000)]
     with pytest.MonkeyPatch.context() as patch:
         kept: dict[bool, int] = {}
         for lazy in (True, False):
             seams.LAZY_STEPS.put(patch, lazy)
+            query = _query("A AS a ; B AS b ; C AS c", "a.k = c.k", "WITHIN 2000 EVENTS", lazy)
             session = query.open()
             session.push(rows)
             kept[lazy] = session.stats["nodes"]

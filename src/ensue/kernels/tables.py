@@ -52,7 +52,7 @@ _ACTS = {
 
 _GROWING = (
     "labels _numbers _rows _cells _starts _steps _guard_starts _guards _actions _access _clips "
-    "_merges _indexed"
+    "_merges _lazy _indexed"
 ).split()
 """The fields of a table that change as cells are worked out."""
 

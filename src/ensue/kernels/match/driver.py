@@ -229,8 +229,8 @@ class MatchDriver:
                 self._pending = new_pending(len(self._pending.mover), len(tables.cells))
             return evaluate(tables, state, self._pending, events, window, begin)
         kept = self.configurations
-        found_by = kept.index, kept.trees, kept.lazy
-        return correlate(tables, state, *found_by, self._moves, events, window, self._crowd, begin)
+        found_by = (kept.index, kept.trees, kept.lazy, self._moves)
+        return correlate(tables, state, *found_by, events, window, self._crowd, begin)
 
     def _make_room(
         self, steps: int, clock: int, key_clocks: np.ndarray | None, nodes_wanted: int = 0
@@ -314,8 +314,8 @@ class MatchDriver:
 
     def compact(self, clock: int, key_clocks: np.ndarray | None) -> None:
         """Keep only what configurations inside the window still need."""
-        slots, floor = self.configurations.slots, int(self.counters[FLOOR])
-        used, keys = self.configurations.used()
+        kept, floor = self.configurations, int(self.counters[FLOOR])
+        slots, (used, keys) = kept.slots, kept.used()
         if self.window < 0:
             edges = np.full(len(used), FOREVER, np.int64)
         elif key_clocks is None:
@@ -328,13 +328,12 @@ class MatchDriver:
             held = slots.registers[used, register]
             alive &= (held == EMPTY) | (held >= least)
         used, keys, edges = used[alive], keys[alive], edges[alive]
-        floors = np.full(len(used), floor, np.int32)
-        roots, lazy = Roots(slots.root[used], edges, floors), self.configurations.lazy
-        places = compact_with_factors(self.arena, lazy, slots, roots, used, keys)
+        roots = Roots(slots.root[used], edges, np.full(len(used), floor, np.int32))
+        places = compact_with_factors(self.arena, kept.lazy, slots, roots, used, keys)
         if self.chooser is not None:
             self.chooser.forget()
         self.counters[FLOOR] = 0
-        self.configurations.relink(used, places, keys, self.graph.start)
+        kept.relink(used, places, keys, self.graph.start)
 
     def can_wait(self) -> bool:
         """Prepare for lazy steps; False where they are impossible, because there are trees."""
