@@ -147,7 +147,8 @@ class FactoredSegment(Segment):
             if expanded is not None:
                 yield expanded
                 begin += len(some.end)
-                count *= 2
+                if 4 * len(expanded.graph.label) <= _PART:
+                    count *= 2
             elif room < _PART or len(some.end) == 1:
                 room *= 2
             else:
