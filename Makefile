@@ -39,7 +39,8 @@ format: $(READY) ## Format the code and mend what can be mended mechanically
 	@$(BIN)/ruff format .
 
 FUZZED := tests/equivalence tests/automata tests/analysis tests/io tests/language tests/predicates tests/kernels \
-  tests/engine/test_snapshot.py tests/cli/test_checkpoint.py tests/spark/test_batch_eq_local.py
+  tests/stream tests/engine/test_snapshot.py tests/engine/test_user_functions.py tests/engine/test_user_aggregates.py \
+  tests/cli/test_checkpoint.py tests/spark/test_batch_eq_local.py
 # tests/effort.py says how many examples a round asks for in each test.
 ROUNDS ?= 14
 

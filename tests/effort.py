@@ -2,7 +2,7 @@
 
 `make test` tries enough to notice a mistake in what was changed, and ends in minutes. `make fuzz`
 looks for the mistakes that are there already, and takes hours. A test takes the profile's number,
-or says that it spans the whole language (`broad`) or that one example is slow (`costly`).
+or says that it spans the whole language (`broad`) or that one example is slow (`costly`, `heavy`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ broad = settings(max_examples=40_000 if FUZZ else 250)
 
 costly = settings(max_examples=2_000 if FUZZ else 20)
 """For examples that take ten times as long as others: sessions with a snapshot at every event."""
+
+heavy = settings(max_examples=1_000 if FUZZ else 8)
+"""For examples that evaluate dozens of queries each, of tests that have many parameters besides."""
 
 
 def look_at(

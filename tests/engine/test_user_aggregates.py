@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import ensue
 from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
+from tests.effort import costly
 from tests.engine.test_user_functions import ROWS, answers, table
 
 SQUARES = ensue.aggregate(
@@ -54,6 +55,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("text", "mine", "theirs"), PAIRS, ids=[text for text, *_ in PAIRS])
+@costly
 @given(rows=ROWS, cut=st.integers(0, 8))
 @pytest.mark.filterwarnings("ignore::ensue.CeqlWarning", "ignore::ensue.EventWarning")
 def test_an_aggregate_of_the_user_eq_the_same_one_of_the_language(

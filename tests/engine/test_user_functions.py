@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
+from tests.effort import costly
 
 FUNCTIONS = {
     "twice": ensue.function(lambda v: pc.multiply(v, 2), args=["int"], returns="int"),
@@ -78,6 +79,7 @@ def answers(matches: ensue.Matches) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("text", "instead"), PAIRS, ids=[text for text, _ in PAIRS])
+@costly
 @given(rows=ROWS, cut=st.integers(0, 8))
 @pytest.mark.filterwarnings("ignore::ensue.CeqlWarning", "ignore::ensue.EventWarning")
 def test_a_function_means_what_the_same_expression_means(

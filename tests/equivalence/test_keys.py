@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ensue
 from ensue.engine.run import find_matches
 from ensue.options import ReadOptions
-from tests.effort import costly
+from tests.effort import heavy
 from tests.predicates.columns import COLUMNS
 from tests.predicates.tables import tables
 
@@ -43,7 +43,7 @@ def check(keys: list[str], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("key", KINDS)
-@costly
+@heavy
 @given(data=st.data())
 def test_partitions_by_one_column_eq_reference(key: str, data: st.DataObject) -> None:
     check([key], data)

@@ -24,7 +24,7 @@ from ensue.predicates.values import python_values
 from ensue.predicates.vectors import Strings, vector_of
 from tests import seams
 from tests.automata.slow_twin import symbol_of
-from tests.effort import broad, costly
+from tests.effort import broad, heavy
 from tests.predicates.columns import COLUMNS, SCHEMA
 from tests.predicates.expressions import predicates
 from tests.predicates.simple import SIMPLE
@@ -91,7 +91,7 @@ def simple(column: str) -> dict[str, Expression]:
 
 
 @pytest.mark.parametrize("column", SIMPLE)
-@costly
+@heavy
 @given(st.data())
 def test_every_operator_vectorised_eq_scalar(column: str, data: st.DataObject) -> None:
     asked = simple(column)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import ensue
 from tests import seams
+from tests.effort import costly
 
 QUERIES = [
     "SELECT * FROM S WHERE A AS a ; B AS b FILTER a[v > 1] AND b[v < 3.2]",
@@ -76,6 +77,7 @@ def told(found: ensue.Matches) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("text", QUERIES)
+@costly
 @given(rows=st.lists(ROW, min_size=4, max_size=12), size=st.integers(1, 5))
 def test_pushed_eq_whole(rows: list[dict[str, Any]], size: int, text: str) -> None:
     whole = ensue.run(text, rows)
@@ -128,6 +130,7 @@ def pushed(
 
 
 @pytest.mark.parametrize("part", range(6))
+@costly
 @given(
     which=st.integers(0, len(KEPT) // 6),
     whole=events(WHOLE),
