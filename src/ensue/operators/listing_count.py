@@ -146,7 +146,7 @@ class ListingCountOperator(AggregatingOperator):
     def _count_decided(self, found: MatchSet, view: Callable[[], EventBatch]) -> None:
         """Count matches that ended before, or keep those that are too many to be listed.
 
-        There is no way back to where they were completed, so what is not counted is kept.
+        The state before they were completed is gone, so what is not counted is kept.
         """
         events, reference = self._looked_at(found, view)
         if isinstance(found, ResidualFilter | AggregatedMatches):

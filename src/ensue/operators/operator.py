@@ -49,7 +49,7 @@ class Operator(Protocol):
     """The state of a query on a stream, pushed batch after batch."""
 
     tag: ClassVar[str]
-    """What snapshots call this way to evaluate, whatever the class is called."""
+    """The name of the operator in snapshots, independent of that of its class."""
 
     def begin_at(self, position: int) -> None:
         """See the event at a position as the first of the stream; before the first push."""

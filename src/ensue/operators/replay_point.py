@@ -65,7 +65,7 @@ class ReplayPoint:
         return union(self._needed, np.arange(self._position, following))
 
     def mark(self, saved: Mapping[str, Any]) -> None:
-        """Know the state that an evaluation is in now."""
+        """Note the current state of an evaluation."""
         # Who wrote it down may go on to change its arrays.
         self._saved = {
             name: each.copy() if isinstance(each, np.ndarray) else each

@@ -1,4 +1,4 @@
-"""What conditions cost that registers decide: told from all steps of the automaton."""
+"""The cost of conditions that registers decide, computed from all steps of the automaton."""
 
 from __future__ import annotations
 

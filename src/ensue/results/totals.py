@@ -161,7 +161,7 @@ class TotalsAccumulator:
         self.weights = load_weights(saved)
         sizes = {len(each) for each in (self.number, self.keys, self.ended, table, *self.weights)}
         if len(sizes) > 1:
-            raise ValueError("the rows of an interval do not hang together")
+            raise ValueError("the rows of an interval are inconsistent")
 
     def _gather(
         self,

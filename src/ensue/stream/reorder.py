@@ -171,7 +171,7 @@ class ReorderBuffer:
         return len(times) < 2 or not (times[1:] < times[:-1]).any()
 
     def _with_time(self, batch: InputBatch, rejected: list[Rejected]) -> InputBatch:
-        """Put rows without a time rejected."""
+        """Reject rows without a time."""
         assert self.time_path is not None
         table = batch.table
         column = path_column(table, self.time_path)

@@ -6,7 +6,7 @@ when its files were written. So the files of one machine can be used on another 
 same name.
 
 Numba itself asks for the path and the time of a kernel's file, and notices edits of that file only,
-not of helpers that were inlined from others. It is told where to look by a locator instead, which
+not of helpers that were inlined from others. A locator says where to look instead, which
 the versions of Numba before 0.62 do not take: with them kernels do not travel.
 """
 
@@ -152,7 +152,8 @@ def pack() -> bytes | None:
 def unpack(path: Path) -> str | None:
     """Take over kernels of another machine where none are kept yet; tell why if they do not fit.
 
-    Other processes may do the same at the same time: every file is written aside and renamed.
+    Other processes may do the same at the same time, so every file is written under another name
+    and renamed.
     """
     with zipfile.ZipFile(path) as archive:
         theirs = json.loads(archive.read(_MEMBER))

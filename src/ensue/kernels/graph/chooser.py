@@ -205,7 +205,7 @@ class Chooser:
         self._resize(0)
 
     def forget(self) -> None:
-        """Know nothing of the nodes any more: the graph was compacted."""
+        """Forget what is known of the nodes: the graph was compacted."""
         self._noted = 0
 
     @property

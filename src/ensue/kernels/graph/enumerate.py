@@ -230,7 +230,7 @@ def count_matches(graph: Graph, roots: Roots, patience: int, counting: Counts) -
 
     Few are counted by walking; beyond `patience` steps, by adding up the number of paths from the
     root to every node below it, which takes one pass over the graph however many there are. How
-    many nodes that pass saw is the patience with the next root: so walking in vain at most doubles
+    many nodes that pass saw is the `patience` of the next root, so that wasted steps at most double
     the time.
     """
     ways = counting.ways

@@ -1,7 +1,7 @@
 """A match graph that is gathered from parts: what hits of many batches need, and no more.
 
 Nodes are appended and never changed, so matches may read the very arrays that more is appended to.
-Starts are in order within a part only, so what lies before a window's edge is told start by start.
+Starts are in order within a part only, so what lies before a window's edge is decided one by one.
 """
 
 from __future__ import annotations
