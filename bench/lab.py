@@ -63,9 +63,11 @@ class Lab:
         """Measure a case in a process of its own."""
         return self._measured([case], most)[0]
 
-    def compare(self, cases: Sequence[Case]) -> list[Measured]:
+    def compare(self, cases: Sequence[Case], *, memory: bool = True) -> list[Measured]:
         """Measure cases in turns in one process, and the memory of each in one of its own."""
         together = self._measured(cases, 20)
+        if not memory:
+            return together
         alone = [self._measured([case], 1)[0] for case in cases]
         return [
             replace(each, peak=own.peak, added=own.added)
