@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,3 +82,32 @@ def test_a_limit_on_conditions_that_are_decided_on_listing_does_not_list_all_mat
     ).open()
     session.push([{"type": "O", "v": 0}, *({"type": "A", "v": 3} for _ in range(60))])
     assert len(list(session.push([{"type": "B", "v": 4}]))) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "((A AS x ; A AS y) AGGREGATE Y[s = sum(x.v)]) ; A ; B",
+        "(A AS x ; A AS y ; A ; B) AGGREGATE Y[m = avg(x.v)] FILTER Y[m > 1]",
+        "(A AS x ; A AS y ; A ; B AS b) FILTER x.v + y.v * b.v > 1",
+    ],
+)
+def test_a_limited_listing_lists_not_many_more(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = 0
+    listings = Segment.listings
+
+    def counted(self: Segment, *rest: Any, **options: Any) -> Iterator[Any]:
+        nonlocal listed
+        for each in listings(self, *rest, **options):
+            listed += len(each.start)
+            yield each
+
+    monkeypatch.setattr(Segment, "listings", counted)
+    rows = [{"type": "A", "v": at % 5} for at in range(30)] + [{"type": "B", "v": 1}] * 50
+    query = ensue.compile(f"SELECT * FROM S WHERE {pattern} WITHIN 100 EVENTS LIMIT 2")
+    matches = list(query.run(rows))
+    assert len(matches) == 100
+    # Each B completes 4,060 matches.
+    assert listed < 50 * 200

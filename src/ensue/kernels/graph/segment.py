@@ -41,6 +41,9 @@ _SAFE_COUNT = 9.0e18
 
 MATCHES_AT_ONCE = 1 << 16
 
+_FIRST_AT_ONCE, _FEWEST_AT_ONCE = 1 << 10, 1 << 6
+"""Where some of an event's matches may be enough, so many are listed first, and at least."""
+
 NO_BUDGET = 2**62
 """As many paths as this nobody follows."""
 
@@ -234,7 +237,8 @@ class Segment:
             walk.cursor[CARRIED] = cursor.examined(int(hits.end[0])) if len(hits.end) else 0
             cursor.segment, cursor.walk = self, walk
         while walk.cursor[HIT] < len(hits.end):
-            count = list_matches(packed, hits.roots, self.limit, most, bounds, walk, found)
+            room = found if cursor is None else cursor.room(found)
+            count = list_matches(packed, hits.roots, self.limit, most, bounds, walk, room)
             if count:
                 yield _listing(hits, found, count, alike=bool(walk.cursor[ALIKE]))
             if walk.cursor[DEPTH] and walk.cursor[EXAMINED] >= most:
@@ -247,6 +251,16 @@ class Cursor:
 
     segment: Segment | None = None
     walk: Walk | None = None
+    at_once: int = _FIRST_AT_ONCE
+    """How many matches are listed next: fewer where the rest of hits was skipped."""
+
+    def room(self, found: Found) -> Found:
+        """Return the room for the matches that are listed next; after them come twice as many."""
+        count = min(self.at_once, len(found.start))
+        self.at_once = 2 * count
+        return found._replace(
+            start=found.start[:count], hit=found.hit[:count], offset=found.offset[: count + 1]
+        )
 
     def examined(self, end: int) -> int:
         """Return how many paths of an event were followed in the segment before."""
@@ -268,8 +282,9 @@ class Cursor:
         return int(graph.start_position[graph.start[nodes]].max())
 
     def skip(self) -> None:
-        """Go on with the next hit."""
+        """Go on with the next hit, of which a part may be enough too."""
         assert self.walk is not None
+        self.at_once = max(_FEWEST_AT_ONCE, int(self.walk.cursor[LISTED]) // 4)
         self.walk.cursor[HIT] += 1
         self.walk.cursor[DEPTH] = self.walk.cursor[LISTED] = 0
 
