@@ -48,9 +48,9 @@ def _compared(lab: Lab, stream: str, source: Source, length: int, *, never: bool
     rows: list[Row] = []
     for (strategy, factor), each in measured.items():
         found = row(each, stream=stream, window=f"x{factor}", strategy=strategy)
-        every, first = measured["ALL", factor].total, measured[strategy, _FACTORS[0]].total
+        every, first = measured["ALL", factor].cpu, measured[strategy, _FACTORS[0]].cpu
         if every and first and not each.failed:
-            found |= {"to_all": each.total / every, "slower": each.total / first}
+            found |= {"to_all": each.cpu / every, "slower": each.cpu / first}
         rows.append(found)
     return rows
 
@@ -103,8 +103,8 @@ GROUP = Group(
         Column("window", "window", "text"),
         Column("events", "events", "size"),
         Column("found", "completing events", "count"),
-        Column("to_all", "time to ALL"),
-        Column("slower", "time to x1"),
+        Column("to_all", "CPU time to ALL"),
+        Column("slower", "CPU time to x1"),
         Column("seconds", "time", "seconds"),
         *SPEED[:-1],
     ),
