@@ -58,7 +58,9 @@ def aggregated(
         attributes = ("v", "w", "k") if function in ON_STRINGS else ("v", "w")
         path = (draw(st.sampled_from(names)), draw(st.sampled_from(attributes)))
         argument = tree.Path(tuple(map(word, path)))
-        column = aggregate(word(f"b{index}"), word(function), argument)
+        # Below there may be a Y whose b0 and b1 are numbers.
+        letter = "t" if path[1] == "k" or function == "list" else "b"
+        column = aggregate(word(f"{letter}{index}"), word(function), argument)
         columns.append(column if path[1] == "k" else draw(varied(column)))
     numbers = list(filter(_is_number, columns))
     pattern: tree.Pattern = tree.Aggregated(query.pattern, word("Y"), tuple(columns))

@@ -29,6 +29,34 @@ def test_columns_eq_objects(pair: Pair) -> None:
             assert row["Y"] == each.computed("Y")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "((A AS x) AGGREGATE Y[m = max(x.v)]) ; ((A AS z) AGGREGATE Y[m = max(z.w)])",
+        "(A AS x ; (A+ AS z AGGREGATE Y[m = max(z.w)])) AGGREGATE Y[m = max(x.v)]",
+        "((A AS x) AGGREGATE Y[m = max(x.v)]) OR ((A AS z) AGGREGATE Y[m = max(z.w)])",
+    ],
+)
+def test_a_column_of_whole_numbers_and_doubles_has_doubles(pattern: str) -> None:
+    query = ensue.compile(f"SELECT * FROM S WHERE ({pattern}) AGGREGATE Z[l = list(Y.m)]")
+    rows = [{"type": "A", "v": 1, "w": 0.5}, {"type": "A", "v": 2, "w": 1.5}]
+    table = query.run(rows).to_arrow().to_pylist()
+    matches = list(query.run(rows))
+    assert matches
+    for row, match in zip(table, matches, strict=True):
+        assert row["Y"] == match.computed("Y")
+        assert row["Z"] == match.computed("Z")
+        assert [each["m"] for each in match.computed("Y")] == match.computed("Z")[0]["l"]
+    assert any(1.5 in row["Z"][0]["l"] for row in table)
+
+
+def test_a_column_has_values_that_go_together() -> None:
+    pattern = "((A AS x) AGGREGATE Y[m = max(x.v)]) ; ((A AS z) AGGREGATE Y[m = max(z.k)])"
+    rows = [{"type": "A", "v": 1, "k": "p"}, {"type": "A", "v": 2, "k": "q"}]
+    with pytest.raises(ensue.CeqlTypeError, match=r"'Y\.m' is a string here and an int in another"):
+        ensue.run(f"SELECT * FROM S WHERE {pattern}", rows)
+
+
 EVENTS = [
     {"type": "A", "k": "b", "d": Decimal("1.5"), "t": datetime(2026, 1, 2), "v": 3},
     {"type": "A", "k": None, "d": None, "t": None, "v": None},

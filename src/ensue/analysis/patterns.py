@@ -12,6 +12,7 @@ from ensue.analysis.columns import AggregateTerms
 from ensue.analysis.conditions import Condition, SameKey, bind_condition
 from ensue.analysis.context import Context, listing, nearest
 from ensue.analysis.scopes import Scope, named_in, where_bound
+from ensue.analysis.types import Type, joined
 from ensue.analysis.variables import Variable, Variables
 from ensue.errors import Fix, Span
 from ensue.language import tree
@@ -34,6 +35,8 @@ class PatternBinder:
     """The pattern of the query."""
     following: tree.Pattern | None = None
     """What must not follow it."""
+    _column_types: dict[tuple[str, str], Type] = field(default_factory=dict)
+    """The types of computed columns, by variable and name."""
 
     def bind(self, pattern: tree.Pattern, *, optional: bool = False) -> None:
         """Check a pattern; `optional`: it may be empty, since the sequence around it cannot be."""
@@ -254,8 +257,25 @@ class PatternBinder:
                 break
         terms = AggregateTerms(self._binder(known), self.repeats(pattern.pattern))
         types = {column.name.text: terms.column(column) for column in pattern.columns}
+        for column in pattern.columns:
+            self._check_type(word.text, column.name, types[column.name.text])
         self.variables.columns[word.span] = types
         self.aggregates[word.span] = terms.computation
+
+    def _check_type(self, variable: str, name: tree.Word, kind: Type) -> None:
+        """Report a column whose values do not go with those of another AGGREGATE."""
+        before = self._column_types.setdefault((variable, name.text), kind)
+        both = joined(before, kind)
+        if both is None:
+            self.context.report(
+                "E318",
+                name.span,
+                f"'{variable}.{name.text}' is {kind.article} here and {before.article} in another "
+                "AGGREGATE",
+                "one attribute is one column: give the two different names",
+            )
+        else:
+            self._column_types[variable, name.text] = both
 
     def repeats(self, pattern: tree.Pattern) -> Callable[[str], bool]:
         """Return what tells whether a match may have several events of a variable."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ensue.analysis.types import Type
+from ensue.analysis.types import Type, joined
 from ensue.errors import Span
 from ensue.language import tree
 
@@ -140,18 +140,23 @@ class Variables:
                 merged: dict[str, dict[str, Type]] = {}
                 for item in items:
                     for name, columns in self.computed(item).items():
-                        merged.setdefault(name, {}).update(columns)
+                        _join(merged.setdefault(name, {}), columns)
                 return merged
             case tree.Projected(pattern=inner, variables=words):
                 kept = {word.text for word in words}
                 return {name: each for name, each in self.computed(inner).items() if name in kept}
             case tree.Aggregated(pattern=inner, variable=word):
                 found = self.computed(inner)
-                columns = dict(self.columns.get(word.span, {}))
-                found[word.text] = {**found.get(word.text, {}), **columns}
+                _join(found.setdefault(word.text, {}), self.columns.get(word.span, {}))
                 return found
             case _:
                 return self.computed(pattern.pattern)
+
+
+def _join(known: dict[str, Type], columns: Mapping[str, Type]) -> None:
+    """Add columns; one that several AGGREGATEs compute has the type of all its values."""
+    for name, kind in columns.items():
+        known[name] = joined(known.get(name, kind), kind) or kind
 
 
 def always_bound(pattern: tree.Pattern) -> frozenset[str]:
