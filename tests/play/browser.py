@@ -60,9 +60,16 @@ class Page:
         self.url = url
 
     def open(self, fragment: str = "") -> None:
-        """Load the page anew."""
+        """Load the page as if for the first time."""
+        if self.driver.current_url.startswith("http"):
+            self.driver.execute_script("sessionStorage.clear()")
         self.driver.get("about:blank")
         self.driver.get(self.url + fragment)
+        self.settle()
+
+    def reload(self) -> None:
+        """Load the page again, as a user does by F5."""
+        self.driver.refresh()
         self.settle()
 
     def settle(self) -> None:

@@ -237,6 +237,10 @@ def test_a_wild_query_answers_with_its_budget_and_the_page_stays_alive(page: Pag
     assert "more than 200,000 matches" in page.text("#view .problem.budget")
     page.query("SELECT count(*) AS n FROM S WHERE A+")
     assert page.text("#count") == "60"
+    page.events("type,v\n" + ("A," + "x" * 10_000 + "\n") * 450)
+    assert "takes 4 MB" in page.text("#view .problem.events")
+    page.events("type,v\nA,1\n")
+    assert page.text("#count") == "1"
 
 
 def test_a_link_holds_query_events_and_settings(page: Page) -> None:
@@ -251,6 +255,15 @@ def test_a_link_holds_query_events_and_settings(page: Page) -> None:
     assert page.one("[data-setting=time]").get_property("value") == "v"
     page.open("#s=broken")
     assert "cannot be read" in page.text("#toast")
+
+
+def test_what_was_typed_survives_a_reload(page: Page) -> None:
+    page.setting("time", "v")
+    page.query("SELECT * FROM S WHERE A ; A")
+    page.reload()
+    assert page.one("#editor textarea").get_property("value") == "SELECT * FROM S WHERE A ; A"
+    assert page.text("#count") == "1"
+    assert page.one("[data-setting=time]").get_property("value") == "v"
 
 
 def test_the_query_is_exported(page: Page) -> None:

@@ -78,6 +78,8 @@ class Playground:
     start: Start
     bounds: Bounds = field(default_factory=Bounds)
     token: str | None = None
+    started: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Tells the page whether it is still the same server."""
     quick: Worker = field(init=False)
     """Checks and tables."""
     slow: Worker = field(init=False)
@@ -89,7 +91,7 @@ class Playground:
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question of the page."""
         if request.get("kind") == "start":
-            return {**self.start.as_answer(), "seconds": self.bounds.seconds}
+            return {**self.start.as_answer(), "started": self.started}
         worker = self.quick if request.get("kind") in _QUICK else self.slow
         return worker.ask({**request, "limits": asdict(self.bounds.limits)})
 

@@ -18,10 +18,15 @@ let serial = 0;
 let strategy = null;
 let wrong = false;
 let asking = 0;
+let [mostText, mostUpload] = [Infinity, Infinity];
+let started = null;
 
 // asking
 
+const large = (most) => ({ problem: { kind: "events", message: `The playground takes ${most >> 20} MB here; use \`ensue run\` for more.` } });
+
 async function ask(kind, more = {}) {
+  if (new Blob([events.text]).size > mostText) return large(mostText);
   const request = { kind, page: id, serial: ++serial, query: editor.text, events: events.text, settings: events.settings, ...more };
   return send("ask", "application/json", JSON.stringify(request));
 }
@@ -70,10 +75,26 @@ function eventsChanged() {
   changed();
 }
 
+// What is on the page survives a reload, as long as the same server runs.
+function remember() {
+  const work = { started, query: editor.text, events: events.text, name: events.name, settings: events.settings };
+  try {
+    sessionStorage.setItem("work", JSON.stringify(work));
+  } catch {
+    sessionStorage.removeItem("work"); // too much for the browser
+  }
+}
+
+function remembered() {
+  const work = JSON.parse(sessionStorage.getItem("work") ?? "null");
+  return work?.started === started ? work : null;
+}
+
 const key = () => JSON.stringify([editor.text, events.text, events.settings]);
 
 async function refresh() {
   const asked = key();
+  remember();
   const answer = await ask("check");
   if (!answer || asked !== key()) return;
   if (answer.problem && !("diagnostics" in answer)) return fail(answer.problem);
@@ -217,7 +238,8 @@ async function exported(kind) {
 
 async function upload(file) {
   if (!file) return;
-  const answer = await send(`upload?name=${encodeURIComponent(file.name)}`, "application/octet-stream", file);
+  const path = `upload?name=${encodeURIComponent(file.name)}`;
+  const answer = file.size > mostUpload ? large(mostUpload) : await send(path, "application/octet-stream", file);
   if (!answer) return;
   if (answer.problem) {
     by("events-problem").hidden = false;
@@ -314,7 +336,11 @@ else {
     if (chosen) load(chosen);
   };
   open("matches");
+  started = start.started;
+  [mostText, mostUpload] = [start.most_text, start.most_upload];
+  const before = remembered();
   if (linked) load(linked);
+  else if (before) load(before);
   else if (start.query || start.events) load(start);
   else {
     by("examples").value = 0;
