@@ -122,7 +122,7 @@ def test_rebuilt_eq_live_eq_local(text: str, workers: int, monkeypatch: pytest.M
         live, fetched = stored.live(bucket(text), own)
         replayed += fetched
         late = 10 if batch % 3 else 0
-        step = live.step([events(batch)], 1000 + 10 * batch - late)
+        step = live.step([message_of(events(batch))], 1000 + 10 * batch - late)
         stored.take(step)
         own.put(step.head.version, live, "q", 0, batch)
         found += map(table_of, step.rows)
@@ -145,7 +145,7 @@ def test_state_is_bounded_by_the_window_and_writes_by_the_events(text: str) -> N
     stored, sizes = Stored(), []
     state = bucket(text).begin()
     for batch in range(40):
-        stored.take(state.step([events(batch)], 1000 + 10 * batch))
+        stored.take(state.step([message_of(events(batch))], 1000 + 10 * batch))
         sizes.append(stored.size)
         assert state.log.nbytes <= stored.size
     assert max(sizes[20:]) < 1.2 * max(sizes[5:20])
@@ -161,7 +161,7 @@ def test_snapshots_are_written_in_proportion_to_the_events(
     stored = Stored()
     state = bucket(text).begin()
     for batch in range(60):
-        stored.take(state.step([events(batch)], 1000 + 10 * batch))
+        stored.take(state.step([message_of(events(batch))], 1000 + 10 * batch))
     assert SNAPSHOT in stored.chunks
     brought = sum(len(message_of(events(batch))) for batch in range(60))
     assert stored.written < 3 * brought
@@ -171,21 +171,23 @@ def test_snapshots_are_written_in_proportion_to_the_events(
 
 def test_the_block_of_the_first_release_is_taken_over() -> None:
     earlier = bucket(PLAIN).begin()
-    earlier.step([events(0)], 0)
+    earlier.step([message_of(events(0))], 0)
     stored = Stored()
-    stored.take(bucket(PLAIN).restore(earlier.block(), {}.__getitem__).step([events(1)], 1010))
-    earlier.step([events(1)], 1010)
+    stored.take(
+        bucket(PLAIN).restore(earlier.block(), {}.__getitem__).step([message_of(events(1))], 1010)
+    )
+    earlier.step([message_of(events(1))], 1010)
     for batch in range(2, 6):
         # What the block knew is still known to workers that have never seen it.
-        step = stored.restore(bucket(PLAIN)).step([events(batch)], 1000 + 10 * batch)
+        step = stored.restore(bucket(PLAIN)).step([message_of(events(batch))], 1000 + 10 * batch)
         stored.take(step)
-        assert step.rows == earlier.step([events(batch)], 1000 + 10 * batch).rows
+        assert step.rows == earlier.step([message_of(events(batch))], 1000 + 10 * batch).rows
         assert step.rows
 
 
 def test_state_of_other_queries_is_refused() -> None:
     stored = Stored()
-    stored.take(bucket(PLAIN).begin().step([events(0)], 0))
+    stored.take(bucket(PLAIN).begin().step([message_of(events(0))], 0))
     fewer = replace(bucket(PLAIN), count=8)  # keys would be in other buckets
     for other in (bucket(ABSENT), bucket(PLAIN, ABSENT), fewer):
         with pytest.raises(SnapshotError, match=r"(?s)new checkpointLocation.*WITHIN 20"):
@@ -215,7 +217,7 @@ def test_live_states_are_found_by_version_alone_and_let_go() -> None:
 def test_an_idle_stream_gives_what_a_later_event_would_bring_out(text: str, survives: bool) -> None:
     made = replace(bucket(text), idle_timeout=30)
     stored, state, found = Stored(), made.begin(), []
-    batches = [[events(0)], [events(1)], *[[]] * 9]
+    batches = [[message_of(events(0))], [message_of(events(1))], *[[]] * 9]
     watermarks = [0, 1000, *[1009] * 9]
     for number, (tables, watermark) in enumerate(zip(batches, watermarks, strict=True)):
         if not survives:
@@ -232,17 +234,17 @@ def test_an_idle_stream_gives_what_a_later_event_would_bring_out(text: str, surv
     assert expected.count > 0
     assert sum(table.num_rows for table in found) == expected.count
     assert not [table for table in waits.rest() if table.num_rows]
-    late = waits.step([events(3)], 1009, None)
+    late = waits.step([message_of(events(3))], 1009, None)
     assert late.counts.late == 100
 
 
 def test_neither_a_stop_nor_a_slow_micro_batch_is_idle_when_events_were_there() -> None:
     made = replace(bucket(PLAIN), idle_timeout=30)
     state = made.begin()
-    state.step([events(0)], 0, 100)
+    state.step([message_of(events(0))], 0, 100)
     state.step([], 1009, 110)
     # The stream was stopped for long; the events that had come meanwhile are on time.
-    step = state.step([events(2)], 1009, 900_000)
+    step = state.step([message_of(events(2))], 1009, 900_000)
     assert (step.counts.late, step.head.watermark) == (0, 1009)
-    step = state.step([events(3)], 1029, 900_010)
+    step = state.step([message_of(events(3))], 1029, 900_010)
     assert (step.counts.late, step.head.watermark) == (0, 1029)

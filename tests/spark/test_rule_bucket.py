@@ -20,7 +20,7 @@ from ensue.spark.rules.looking import Look
 from ensue.spark.rules.recipe import Recipe
 from ensue.spark.rules.rows import rule_schema
 from ensue.spark.rules.rule_set import RuleSet
-from ensue.spark.streaming.messages import table_of
+from ensue.spark.streaming.messages import message_of, table_of
 from tests import seams
 from tests.spark.frames import SCHEMA
 from tests.spark.test_bucket import (
@@ -125,7 +125,7 @@ def test_rules_that_change_eq_local_over_their_lives(
             changed = rule_set(CHANGES[batch])
             versions |= {(n, CHANGES[batch][n]): each.version for n, each in changed.rules.items()}
             rules = changed.encode()
-        step = live.step([events(batch)], watermark_of(batch), None, rules)
+        step = live.step([message_of(events(batch))], watermark_of(batch), None, rules)
         stored.take(step)
         found += map(table_of, step.rows)
     numbers = {each for each in stored.chunks if each < RULE_SET}
@@ -152,12 +152,12 @@ def test_the_log_is_shared_and_as_long_as_the_longest_window() -> None:
     state = rule_bucket().begin()
     for batch in range(40):
         told = rules.encode() if batch == 0 else None
-        stored.take(state.step([events(batch)], 1000 + 10 * batch, None, told))
+        stored.take(state.step([message_of(events(batch))], 1000 + 10 * batch, None, told))
         sizes.append(stored.size)
     assert max(sizes[20:]) < 1.2 * max(sizes[5:20])
     alone, one = Stored(), bucket(PLAIN).begin()
     for batch in range(40):
-        alone.take(one.step([events(batch)], 1000 + 10 * batch))
+        alone.take(one.step([message_of(events(batch))], 1000 + 10 * batch))
     assert stored.size < 1.5 * alone.size
 
 
@@ -172,7 +172,7 @@ def test_a_text_that_cannot_be_used_leaves_the_earlier_version_at_work(survives:
         if not survives:
             state = restored(stored)
         told = None if rules is None else rules.encode()
-        step = state.step([events(batch)], 1000 + 10 * batch, None, told)
+        step = state.step([message_of(events(batch))], 1000 + 10 * batch, None, told)
         stored.take(step)
         found += map(table_of, step.rows)
     versions, skipped = map(json.loads, step.texts)
@@ -193,7 +193,7 @@ def test_a_rule_that_fails_is_stopped_and_the_others_go_on(survives: bool) -> No
         if not survives:
             state = restored(stored, **few)
         told = rules.encode() if batch == 0 else None
-        step = state.step([events(batch)], 1000 + 10 * batch, None, told)
+        step = state.step([message_of(events(batch))], 1000 + 10 * batch, None, told)
         stored.take(step)
         found += map(table_of, step.rows)
     versions, (skipped,) = map(json.loads, step.texts)
@@ -209,12 +209,16 @@ def test_a_rule_that_fails_is_stopped_and_the_others_go_on(survives: bool) -> No
 
 def test_state_of_other_options_or_of_queries_is_refused() -> None:
     stored = Stored()
-    stored.take(rule_bucket().begin().step([events(0)], 0, None, rule_set({"a": PLAIN}).encode()))
+    stored.take(
+        rule_bucket()
+        .begin()
+        .step([message_of(events(0))], 0, None, rule_set({"a": PLAIN}).encode())
+    )
     for more in ({"key": ("g", "v")}, {"params": {"least": 1}}, {"positions_only": True}):
         with pytest.raises(SnapshotError, match="new checkpointLocation"):
             restored(stored, **more)
     queries = Stored()
-    queries.take(bucket(PLAIN).begin().step([events(0)], 0))
+    queries.take(bucket(PLAIN).begin().step([message_of(events(0))], 0))
     with pytest.raises(SnapshotError, match="new checkpointLocation"):
         restored(queries)
     with pytest.raises(SnapshotError):

@@ -22,7 +22,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from uuid import uuid4
@@ -42,7 +42,7 @@ from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Fetch, Step
 from ensue.spark.streaming.idle import IdleClock
 from ensue.spark.streaming.late import Millisecond, edge_of, late_rows, moment_after, split_late
 from ensue.spark.streaming.log import Chunk, Log, pays, read_sections
-from ensue.spark.streaming.messages import message_of, table_of
+from ensue.spark.streaming.messages import compressed, message_of, table_of
 from ensue.spark.streaming.metrics import Counts
 from ensue.state.container import pack
 from ensue.stream.reorder import times_of
@@ -78,6 +78,18 @@ class RuleBucket:
         meant = (read, recipe.key, recipe.positions_only, params, str(recipe.schema))
         every = f"{meant} {columns} {self.late is None} {self.count}"
         return hashlib.sha256(every.encode()).hexdigest()
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether other processes than Spark's workers may have it: rules have no functions."""
+        return True
+
+    def prepared(self) -> RuleBucket:
+        """Take over the kernels that came with the job; return the bucket without them."""
+        if self.kernels is None:
+            return self
+        self.kernels.adopt()
+        return replace(self, kernels=None)
 
     @cached_property
     def order(self) -> tuple[Key, ...]:
@@ -222,7 +234,7 @@ class RuleState:
 
     def step(
         self,
-        tables: Iterable[pa.Table],
+        messages: Iterable[bytes],
         watermark: int,
         tick: int | None = None,
         rules: str | None = None,
@@ -241,14 +253,14 @@ class RuleState:
             known = RuleSet(self.rules, self.skipped).encode()
             written[RULE_SET] = pack({"kind": "set of rules", "rules": known})
             self.is_new = False
-        kept, late = split_late(tables, edge, self.bucket.times)
-        if kept:
-            together = pa.concat_tables(kept).combine_chunks()
-            message, times = message_of(together), self.bucket.times(together)
-            written[self.log.append(Chunk(len(message), int(times.max())))] = message
+        new = split_late(messages, edge, self.bucket.times)
+        if new.kept:
+            together = pa.concat_tables(new.kept).combine_chunks()
+            times = self.bucket.times(together)
+            written[self.log.append(Chunk(len(new.message), int(times.max())))] = new.message
             self.waiting.add(with_types(together, self.bucket.recipe.events), times)
         nulls = sum(each.pipeline.nulls for each in self.running.values())
-        found = list(late_rows(late, self.bucket.late, self.bucket.schema))
+        found = list(late_rows(new.late, self.bucket.late, self.bucket.schema))
         matches = [table for each in self.release(edge) for table in self._listed(*each)]
         self.watermark = watermark
         self._write_snapshots(edge, written)
@@ -258,8 +270,8 @@ class RuleState:
         removed = [number for number in dropped if written.pop(number, None) is None]
         removed, self.unneeded = removed + self.unneeded, []
         counts = Counts(
-            events=sum(table.num_rows for table in kept),
-            late=sum(table.num_rows for table in late),
+            events=sum(table.num_rows for table in new.kept),
+            late=sum(table.num_rows for table in new.late),
             nulls=sum(each.pipeline.nulls for each in self.running.values()) - nulls,
             state=self.log.nbytes + sum(e.standing.size for e in self.running.values()),
             matches=(sum(table.num_rows for table in matches),),
@@ -308,7 +320,7 @@ class RuleState:
             count = min(following - standing.counted, len(self.log.chunks))
             latest = list(self.log.chunks)[len(self.log.chunks) - count :]
             if pays(sum(chunk.size for chunk in latest), standing.size):
-                block = each.block()
+                block = compressed(each.block())
                 number = standing.snapshot or min([RULE_SET, *used]) - 1
                 used.append(number)
                 written[number] = block

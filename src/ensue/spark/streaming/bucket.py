@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
@@ -31,7 +31,7 @@ from ensue.spark.streaming.log import (
     horizon,
     read_sections,
 )
-from ensue.spark.streaming.messages import message_of, table_of
+from ensue.spark.streaming.messages import compressed, message_of, table_of
 from ensue.spark.streaming.metrics import Counts
 from ensue.spark.worker import Task
 from ensue.state.container import below, pack, part
@@ -60,7 +60,7 @@ class Bucket:
     idle_timeout: int | None = None
     """After so many milliseconds without later events the watermark moves by processing time."""
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A hash of all that decides what the state means."""
         queries = [
@@ -72,6 +72,22 @@ class Bucket:
         if self.count != DEFAULT_BUCKETS:
             every += f" {self.count}"
         return hashlib.sha256(every.encode()).hexdigest()
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether other processes than Spark's workers may have it.
+
+        Functions of the user may need what Spark has brought to its workers only.
+        """
+        queries = [each.query for each in self.task.programs]
+        return not any(query.functions or query.aggregates for query in queries)
+
+    def prepared(self) -> Bucket:
+        """Take over the kernels that came with the job; return the bucket without them."""
+        if self.task.kernels is None:
+            return self
+        self.task.kernels.adopt()
+        return replace(self, task=replace(self.task, kernels=None))
 
     @cached_property
     def horizon(self) -> int | None:
@@ -222,7 +238,7 @@ class State:
         self.release(head.watermark)
         self.versions, self.timers = (head.version, *head.before), None
 
-    def step(self, tables: Iterable[pa.Table], watermark: int, tick: int | None = None) -> Step:
+    def step(self, messages: Iterable[bytes], watermark: int, tick: int | None = None) -> Step:
         """Take in the events of a micro-batch; return the rows and what is to be stored.
 
         The `tick` tells the time of day to a clock of idle streams.
@@ -230,20 +246,19 @@ class State:
         if self.idle is not None:
             watermark = self.idle.advance(watermark, tick)
         edge = self.bucket.edge(watermark)
-        kept, late = split_late(tables, edge, lambda table: self.pipeline.read(table)[1])
+        new = split_late(messages, edge, lambda table: self.pipeline.read(table)[1])
         written: dict[int, bytes] = {}
         if self.is_new:
             texts = tuple(str(each.query) for each in self.bucket.task.programs)
             written[TEXTS] = pack({"kind": "texts", "texts": texts})
             self.is_new = False
-        if kept:
-            together = pa.concat_tables(kept).combine_chunks()
-            message = message_of(together)
-            batch, times = self.pipeline.read(together)
-            written[self.log.append(Chunk(len(message), int(times.max())))] = message
+        if new.kept:
+            batch, times = self.pipeline.read(pa.concat_tables(new.kept).combine_chunks())
+            chunk = Chunk(len(new.message), int(times.max()))
+            written[self.log.append(chunk)] = new.message
             self.waiting.add(batch, times)
         nulls, matches = self.pipeline.nulls, Counter[str]()
-        shown = late_rows(late, self.bucket.late, self.bucket.task.schema)
+        shown = late_rows(new.late, self.bucket.late, self.bucket.task.schema)
         found = [message_of(table) for table in shown]
         for table in self.bucket.task.rows(self.release(watermark)):
             if table.num_rows:
@@ -251,7 +266,7 @@ class State:
                 matches[self.bucket.task.query_of(table)] += table.num_rows
         removed = self.log.drop(edge)
         if self.log.wants_snapshot:
-            snapshot = self.block()
+            snapshot = compressed(self.block())
             removed += self.log.replace_by_snapshot(len(snapshot))
             written[SNAPSHOT] = snapshot
         # A chunk may come and go at once.
@@ -269,8 +284,8 @@ class State:
             before,
         )
         counts = Counts(
-            events=sum(table.num_rows for table in kept),
-            late=sum(table.num_rows for table in late),
+            events=sum(table.num_rows for table in new.kept),
+            late=sum(table.num_rows for table in new.late),
             nulls=self.pipeline.nulls - nulls,
             state=self.log.nbytes,
             matches=tuple(matches[each.name] for each in self.bucket.task.programs),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ensue.spark.streaming.messages import joined, message_of, table_of
 from ensue.stream.waiting import BEFORE_ALL_TIMES
 
 Millisecond = tuple[int, int]
@@ -27,19 +29,36 @@ def moment_after(time: int, millisecond: Millisecond) -> int:
     return time * parts // length + 1
 
 
+class Arrivals(NamedTuple):
+    """The events of a micro-batch."""
+
+    message: bytes
+    """Those on time, as Arrow messages."""
+    kept: Sequence[pa.Table]
+    """Those on time."""
+    late: Sequence[pa.Table]
+    """Those that came too late."""
+
+
 def split_late(
-    tables: Iterable[pa.Table], edge: int, times_of: Callable[[pa.Table], np.ndarray]
-) -> tuple[list[pa.Table], list[pa.Table]]:
+    messages: Iterable[bytes], edge: int, times_of: Callable[[pa.Table], np.ndarray]
+) -> Arrivals:
     """Split events into those on time and those that came too late."""
-    kept, late = [], []
-    for table in tables:
+    parts: list[bytes] = []
+    kept: list[pa.Table] = []
+    late: list[pa.Table] = []
+    for message in messages:
+        table = table_of(message)
         on_time = times_of(table) >= edge
         if on_time.all():
+            parts.append(message)
             kept.append(table)
-        else:
+            continue
+        late.append(table.filter(pa.array(~on_time)))
+        if on_time.any():
             kept.append(table.filter(pa.array(on_time)))
-            late.append(table.filter(pa.array(~on_time)))
-    return [each for each in kept if each.num_rows], late
+            parts.append(message_of(kept[-1]))
+    return Arrivals(joined(parts), kept, late)
 
 
 def late_rows(late: Iterable[pa.Table], name: str | None, schema: pa.Schema) -> Iterator[pa.Table]:

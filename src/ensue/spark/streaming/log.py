@@ -25,6 +25,7 @@ from ensue.errors import SnapshotError
 from ensue.logic.build import to_formula
 from ensue.plan.distribution import asks_start
 from ensue.spark.program import Program
+from ensue.spark.streaming.messages import decompressed
 from ensue.state.container import pack, unpack
 
 REMEMBERED_VERSIONS = 8
@@ -93,7 +94,7 @@ def decode_head(sections: Mapping[str, Any]) -> Head:
 
 def read_sections(block: bytes) -> dict[str, Any]:
     """Read a block; SnapshotError where it is damaged."""
-    sections = unpack(block)
+    sections = unpack(decompressed(block))
     if "kind" not in sections:
         raise SnapshotError("the checkpoint holds something else than the state of a stream")
     return sections
