@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from ensue.options import DEFAULT_LIMITS, ReadOptions
 from ensue.spark import recognize
 from ensue.spark.distribution import timed_distribution
-from ensue.spark.recognize import programs_of
+from ensue.spark.recognition import programs_of
 from tests.effort import FUZZ
 from tests.spark.frames import frame_of, ids_by_query, local
 from tests.spark.random_queries import SEED, Family, batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -74,11 +75,14 @@ class Stored:
         self.written = 0
 
     def take(self, step: Step) -> None:
-        for number in step.removed:
+        self.keep(step.head.encode(), step.written, step.removed)
+
+    def keep(self, head: bytes, written: Mapping[int, bytes], removed: Iterable[int]) -> None:
+        for number in removed:
             del self.chunks[number]
-        self.chunks |= step.written
-        self.head = step.head.encode()
-        self.written += len(self.head) + sum(map(len, step.written.values()))
+        self.chunks |= written
+        self.head = head
+        self.written += len(head) + sum(map(len, written.values()))
 
     def restore(self, made: Bucket) -> State:
         if self.head is None:

@@ -24,7 +24,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 from ensue.spark import missing, recognize
-from ensue.spark.session import ROCKSDB
+from ensue.spark.sessions import ROCKSDB
 
 spark = (
     SparkSession.builder.remote("local[2]")

@@ -106,6 +106,31 @@ def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
     assert Counter(row.match_id for row in rows) == expected
 
 
+OTHER_CORES = DRIVER.replace("local[2]", "local[3]").replace(
+    '"spark.sql.shuffle.partitions": "1"', '"spark.sql.shuffle.partitions": "5"'
+)
+
+
+@pytest.mark.pipelines
+def test_a_stream_goes_on_with_another_number_of_cores_and_partitions(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    table = trades(120, chance)
+    source = Source(spark, tmp_path / "events")
+    parts = pieces(shuffled(table, 4, chance), 4, chance)
+    for number, program in enumerate((DRIVER, OTHER_CORES)):
+        for piece in parts[2 * number : 2 * number + 2]:
+            source.write(piece)
+        if number:
+            source.flush(1000)
+        with driver(program, tmp_path) as process:
+            assert process.wait(PATIENCE) == 0
+    expected = local_ids(ensue.run(QUERY, table, tiebreak="id"))
+    rows = spark.read.parquet(str(tmp_path / "found")).select("match_id").collect()
+    assert Counter(row.match_id for row in rows) == expected
+
+
 IDLE_DRIVER = DRIVER.replace("lateness=4", "lateness=4, time_unit='ms', idle_timeout='1 second'")
 IDLE_DRIVER = IDLE_DRIVER.replace("availableNow=True", "processingTime='100 milliseconds'")
 

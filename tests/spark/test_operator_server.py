@@ -16,10 +16,10 @@ import pytest
 from ensue.errors import EventError
 from ensue.spark.streaming import operator_client
 from ensue.spark.streaming.bucket import Bucket
+from ensue.spark.streaming.exchange import Reply, Request, SealedBucket
 from ensue.spark.streaming.messages import message_of
 from ensue.spark.streaming.operator_client import ask, connected
 from ensue.spark.streaming.operator_server import OperatorServer
-from ensue.spark.streaming.stepping import Reply, Request
 from tests.spark.test_bucket import CONSUMED, PLAIN, Stored, bucket, events
 from tests.waiting import wait_until
 
@@ -33,6 +33,10 @@ class Store(Stored):
         super().__init__()
         self.fetched = 0
         self.listed = 0
+
+    def taken(self, reply: Reply) -> list[bytes]:
+        self.keep(reply.head, reply.written, reply.removed)
+        return list(reply.rows)
 
     def fetch(self, number: int) -> bytes:
         self.fetched += 1
@@ -48,6 +52,10 @@ def request(batch: int, store: Store) -> Request:
     return Request("query", batch, 0, store.head, messages, 1000 + 10 * batch, (None,))
 
 
+def sealed(text: str) -> SealedBucket:
+    return SealedBucket.of(bucket(text))
+
+
 def expected(made: Bucket) -> list[list[bytes]]:
     """Return the rows of each micro-batch as operators give them that are never moved."""
     state = made.begin()
@@ -55,12 +63,6 @@ def expected(made: Bucket) -> list[list[bytes]]:
         list(state.step([message_of(events(batch))], 1000 + 10 * batch).rows)
         for batch in range(BATCHES)
     ]
-
-
-def taken(reply: Reply, store: Store) -> list[bytes]:
-    store.take(reply.step)
-    assert reply.head == store.head
-    return list(reply.step.rows)
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_server_gives_what_operators_in_the_worker_give(text: str) -> None:
         serving = threading.Thread(target=server.serve, args=(theirs,))
         serving.start()
         with ours:
-            assert taken(ask(ours, bucket(text), request(batch, store), store), store) == rows
+            assert store.taken(ask(ours, sealed(text), request(batch, store)), store) == rows
         serving.join()
     assert (store.fetched, store.listed) == (0, 1)
 
@@ -100,18 +102,16 @@ def test_what_operators_raise_comes_to_the_worker_and_the_server_goes_on() -> No
         broken = message_of(events(0).slice(0, 1).set_column(6, "ts", [[None]]))
         first = request(0, store)._replace(messages=[broken])
         with pytest.raises(EventError, match="the time 'ts' of an event is NULL") as raised:
-            ask(ours, bucket(PLAIN), first, store)
+            ask(ours, sealed(PLAIN), first, store)
         assert "bucket.py" in raised.value.__notes__[0]
-        assert taken(ask(ours, bucket(PLAIN), request(0, store), store), store) == []
+        assert store.taken(ask(ours, sealed(PLAIN), request(0, store)), store) == []
 
 
 def test_a_server_that_is_killed_is_replaced_and_nothing_is_lost(home: Path) -> None:
     store = Store()
     for batch, rows in enumerate(expected(bucket(PLAIN))):
         with connected(0) as connection:
-            assert (
-                taken(ask(connection, bucket(PLAIN), request(batch, store), store), store) == rows
-            )
+            assert store.taken(ask(connection, sealed(PLAIN), request(batch, store)), store) == rows
         if batch == 3:
             operator_client.STARTED[0].kill()
             operator_client.STARTED[0].wait()

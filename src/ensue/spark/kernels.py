@@ -24,7 +24,6 @@ from pyspark import AccumulatorParam, SparkFiles, TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
-from ensue.engine import warming
 from ensue.errors import CeqlWarning, warn
 from ensue.spark.classic import context_of
 
@@ -141,6 +140,8 @@ def warm(spark: SparkSession) -> None:
     executors that they do not fit and that compile their own. On local Spark this only compiles
     and starts the workers.
     """
+    from ensue.engine import warming
+
     warming.warm()
     start_workers(spark)
 
@@ -153,6 +154,8 @@ def start_workers(spark: SparkSession) -> None:
         # Spark ends a worker that has not read all of its rows.
         for _ in batches:
             pass
+        from ensue.engine import warming
+
         problem = None if shipped is None else shipped.adopt()
         warming.take(warming.STEPS[0])
         told: dict[str, list[Any]] = {"host": [socket.gethostname()], "problem": [problem]}

@@ -84,11 +84,8 @@ class RuleBucket:
         """Whether other processes than Spark's workers may have it: rules have no functions."""
         return True
 
-    def prepared(self) -> RuleBucket:
-        """Take over the kernels that came with the job; return the bucket without them."""
-        if self.kernels is None:
-            return self
-        self.kernels.adopt()
+    def without_kernels(self) -> RuleBucket:
+        """Return the bucket for processes that have taken them over, or do not need them."""
         return replace(self, kernels=None)
 
     @cached_property

@@ -28,6 +28,7 @@ from ensue.spark.rules.rule_set import RuleSet
 from ensue.spark.rules.source import rule_sets
 from ensue.spark.streaming import job
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS
+from ensue.spark.streaming.exchange import SealedBucket
 from ensue.spark.streaming.idle import TICK
 from ensue.spark.streaming.metrics import observed
 from ensue.spark.streaming.packing import BUCKET, RULES
@@ -128,7 +129,7 @@ class RuleJob:
         every = _to_all(sets, numbers)
         marked = wanted.withColumn(RULES, F.lit(None).cast("string"))
         both = marked.unionByName(every, allowMissingColumns=True)
-        processor = Processor(bucket, (TICK, RULES), (RULES, _SKIPPED))
+        processor = Processor(SealedBucket.of(bucket), (TICK, RULES), (RULES, _SKIPPED))
         # All buckets have the same rules; one that fails may do so in some buckets only.
         versions, skipped = F.max(RULES).alias("rules"), F.expr(_ALL_SKIPPED).alias("skipped")
         metrics = [*observed(None), versions, skipped]

@@ -41,7 +41,7 @@ from ensue.spark.distribution import timed_distribution
 from ensue.spark.partitioner import labels
 from ensue.spark.program import Program, arrow_type_at, refuse_deadlines
 from ensue.spark.pushdown import NOTHING_PUSHED, pushed
-from ensue.spark.recognize import bound_programs
+from ensue.spark.recognition import bound_programs
 from ensue.spark.rows import schema_of
 from ensue.spark.sql.events import columns_sent, event_text, table_of
 from ensue.spark.sql.sorted_run import SortedRun

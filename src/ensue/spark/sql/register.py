@@ -26,7 +26,7 @@ from ensue.spark.batch import SharedScan, task_of
 from ensue.spark.distribution import timed_distribution
 from ensue.spark.program import refuse_deadlines
 from ensue.spark.pushdown import NOTHING_PUSHED
-from ensue.spark.recognize import bound_programs
+from ensue.spark.recognition import bound_programs
 from ensue.spark.rows import schema_of
 from ensue.spark.sql.fixed import FixedRecognize
 from ensue.spark.sql.polymorphic import DEFAULT_TASKS, NAME, Recognize, bucket_text

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ensue.errors import SnapshotError
 from ensue.options import ReadOptions
+from ensue.spark.kernels import Shipped
 from ensue.spark.order import sorted_rows
 from ensue.spark.pipeline import Found, SortedPipeline
 from ensue.spark.streaming.idle import IdleClock
@@ -82,11 +83,13 @@ class Bucket:
         queries = [each.query for each in self.task.programs]
         return not any(query.functions or query.aggregates for query in queries)
 
-    def prepared(self) -> Bucket:
-        """Take over the kernels that came with the job; return the bucket without them."""
-        if self.task.kernels is None:
-            return self
-        self.task.kernels.adopt()
+    @property
+    def kernels(self) -> Shipped | None:
+        """Compiled kernels that came with the job."""
+        return self.task.kernels
+
+    def without_kernels(self) -> Bucket:
+        """Return the bucket for processes that have taken them over, or do not need them."""
         return replace(self, task=replace(self.task, kernels=None))
 
     @cached_property

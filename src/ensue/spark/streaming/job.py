@@ -29,6 +29,7 @@ from ensue.spark.partitioner import label, labels
 from ensue.spark.program import Program, arrow_type_at
 from ensue.spark.pushdown import Pushed
 from ensue.spark.streaming.bucket import DEFAULT_BUCKETS, Bucket, Fetch
+from ensue.spark.streaming.exchange import SealedBucket
 from ensue.spark.streaming.idle import with_ticks
 from ensue.spark.streaming.log import read_sections
 from ensue.spark.streaming.metrics import observed
@@ -68,7 +69,7 @@ def run(
         all_columns=late is not None,
     )
     bucket = bucket_of(each, push, schema, names, late, buckets)
-    processor = Processor(replace(bucket, idle_timeout=idle_timeout))
+    processor = Processor(SealedBucket.of(replace(bucket, idle_timeout=idle_timeout)))
     queries = [program.name for program in each.programs] if names else None
     return processed(wanted, processor, schema, name, observed(queries))
 

@@ -19,28 +19,31 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyspark import TaskContext, cloudpickle
+from pyspark import TaskContext
 
-from ensue.spark.streaming.live import LiveStates
-from ensue.spark.streaming.operator_server import NEEDS_BUCKET, run
-from ensue.spark.streaming.stepping import AnyBucket, AnyState, Reply, Request, Store, advance
+from ensue.spark.streaming.exchange import Reply, Request, SealedBucket, Store
+
+if TYPE_CHECKING:
+    from ensue.spark.streaming.live import LiveStates
+    from ensue.spark.streaming.stepping import AnyState
 
 SWITCH = "ENSUE_OPERATOR_SERVERS"
 """An environment variable of the executors: 0 keeps operators in the workers."""
 
 _LOG = logging.getLogger("ensue.spark")
 
-_LIVE: LiveStates[AnyState] = LiveStates()
-"""The operators that are alive in this worker."""
-
 STARTED: list[subprocess.Popen[bytes]] = []
 """The servers that this worker has started."""
 
-PROGRAM = f"import sys; from {run.__module__} import run; run(sys.argv[1], int(sys.argv[2]))"
+PROGRAM = (
+    "import sys; from ensue.spark.streaming.operator_server import run; "
+    "run(sys.argv[1], int(sys.argv[2]))"
+)
 
 _TRIES = 2
 """A server that has died is started again once."""
@@ -49,28 +52,35 @@ _TRIES = 2
 class Operators:
     """The operators of the buckets of one task."""
 
-    def __init__(self, bucket: AnyBucket) -> None:
-        self._given = bucket
-        self._served = bucket.is_portable and os.environ.get(SWITCH) != "0"
+    def __init__(self, sealed: SealedBucket) -> None:
+        self._sealed = sealed
+        self._served = sealed.pickled is not None and os.environ.get(SWITCH) != "0"
         self._connection: Connection | None = None
+        self._ready = False
 
     @cached_property
-    def _bucket(self) -> AnyBucket:
-        """The bucket, once its kernels are here: a driver that declares the state needs none."""
-        return self._given.prepared()
+    def _here(self) -> Callable[[Request, Store], Reply]:
+        """Take in a micro-batch in this worker."""
+        from ensue.spark.streaming import stepping
+
+        bucket = self._sealed.open()
+        return lambda request, store: stepping.advance(_live(), bucket, request, store)
 
     def advance(self, request: Request, store: Store) -> Reply:
         """Take in the micro-batch of a bucket."""
+        if not self._ready and self._sealed.kernels is not None:
+            self._sealed.kernels.adopt()
+        self._ready = True
         for _ in range(_TRIES if self._served else 0):
             try:
                 self._connection = self._connection or connected(_number())
-                return ask(self._connection, self._bucket, request, store)
+                return ask(self._connection, self._sealed, request, store)
             except (EOFError, OSError) as error:
                 # Nothing is stored yet, so that whoever is asked next begins where this one did.
                 self.close()
                 _LOG.info("the operator server is gone (%s)", error)
         self._served = False
-        return advance(_LIVE, self._bucket, request, store)
+        return self._here(request, store)
 
     def close(self) -> None:
         """Let the connection go; the operators stay."""
@@ -79,26 +89,31 @@ class Operators:
             self._connection = None
 
 
-def ask(connection: Connection, bucket: AnyBucket, request: Request, store: Store) -> Reply:
+@cache
+def _live() -> LiveStates[AnyState]:
+    """Return the operators that are alive in this worker."""
+    from ensue.spark.streaming.live import LiveStates
+
+    return LiveStates()
+
+
+def ask(connection: Connection, sealed: SealedBucket, request: Request, store: Store) -> Reply:
     """Have a server take in the micro-batch of a bucket; raise what its operators raise."""
-    connection.send((request, bucket.identity))
+    connection.send((request, sealed.identity))
     while True:
         answer = connection.recv()
         if isinstance(answer, Reply):
             return answer
         if isinstance(answer, BaseException):
             raise answer
-        if answer == NEEDS_BUCKET:
-            connection.send_bytes(_pickled(bucket))
-        elif answer[0] == "fetch":
-            connection.send_bytes(store.fetch(answer[1]))
-        else:
-            connection.send(store.timers())
-
-
-def _pickled(bucket: AnyBucket) -> bytes:
-    dumps: Callable[[object], bytes] = cloudpickle.dumps
-    return dumps(bucket)
+        match answer:
+            case ("bucket",):
+                assert sealed.pickled is not None
+                connection.send_bytes(sealed.pickled)
+            case ("fetch", number):
+                connection.send_bytes(store.fetch(number))
+            case ("timers",):
+                connection.send(store.timers())
 
 
 def _number() -> int:

@@ -13,7 +13,7 @@ The conversation of a connection, message by message:
 
     client                          server
     Request, identity        ──▶
-                             ◀──    NEEDS_BUCKET, if the identity is new
+                             ◀──    ("bucket",), if the identity is new
     the bucket, pickled      ──▶
                              ◀──    ("fetch", number) or ("timers",), any number of times
     the answer               ──▶
@@ -34,11 +34,9 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
+from ensue.spark.streaming.exchange import Reply, Request
 from ensue.spark.streaming.live import LiveStates
-from ensue.spark.streaming.stepping import AnyBucket, AnyState, Reply, Request, advance
-
-NEEDS_BUCKET = "bucket"
-"""Says that the server does not know what the request is about."""
+from ensue.spark.streaming.stepping import AnyBucket, AnyState, advance
 
 _MOST_BUCKETS = 64
 """So many queries are known at most; one that is asked for again is sent again."""
@@ -104,7 +102,7 @@ class OperatorServer:
     def _bucket(self, connection: Connection, identity: str) -> AnyBucket:
         bucket = self.buckets.pop(identity, None)
         if bucket is None:
-            connection.send(NEEDS_BUCKET)
+            connection.send(("bucket",))
             bucket = pickle.loads(connection.recv_bytes())
         self.buckets[identity] = bucket
         while len(self.buckets) > _MOST_BUCKETS:

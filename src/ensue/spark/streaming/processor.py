@@ -8,11 +8,11 @@ from typing import Any
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from ensue.spark.streaming.exchange import Reply, Request, SealedBucket
 from ensue.spark.streaming.idle import TICK
 from ensue.spark.streaming.metrics import COUNTS
 from ensue.spark.streaming.operator_client import Operators
 from ensue.spark.streaming.packing import ROWS
-from ensue.spark.streaming.stepping import AnyBucket, Reply, Request
 
 FOUND = f"{ROWS} binary, {COUNTS} array<long>"
 
@@ -27,7 +27,7 @@ class Processor(StatefulProcessor):
     """
 
     def __init__(
-        self, bucket: AnyBucket, control: Sequence[str] = (TICK,), texts: Sequence[str] = ()
+        self, bucket: SealedBucket, control: Sequence[str] = (TICK,), texts: Sequence[str] = ()
     ) -> None:
         self.bucket, self.control, self.texts = bucket, control, texts
 
@@ -71,11 +71,10 @@ class Processor(StatefulProcessor):
         reply = self._operators.advance(request, self)
         self._store(reply)
         # One row at least, with the counts.
-        step = reply.step
-        found: list[bytes | None] = list(step.rows) or [None]
+        found: list[bytes | None] = list(reply.rows) or [None]
         more = [None] * (len(found) - 1)
-        texts = {name: [text, *more] for name, text in zip(self.texts, step.texts, strict=True)}
-        yield pd.DataFrame({ROWS: found, COUNTS: [step.counts.row(), *more], **texts})
+        texts = {name: [text, *more] for name, text in zip(self.texts, reply.texts, strict=True)}
+        yield pd.DataFrame({ROWS: found, COUNTS: [reply.counts.row(), *more], **texts})
 
     def fetch(self, number: int) -> bytes:
         """Return a chunk of the current bucket by its number."""
@@ -87,9 +86,9 @@ class Processor(StatefulProcessor):
 
     def _store(self, reply: Reply) -> None:
         """Write what has changed; each call is a message to Java and back."""
-        for number in reply.step.removed:
+        for number in reply.removed:
             self._chunks.removeKey((number,))
-        for number, message in reply.step.written.items():
+        for number, message in reply.written.items():
             self._chunks.updateValue((number,), (message,))
         self._head.update((reply.head,))
         for moment in reply.timers:

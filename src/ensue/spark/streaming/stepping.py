@@ -6,47 +6,13 @@ worker of the task. What it needs of Spark's state store it asks for through `St
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from ensue.spark.kernels import Shipped
 from ensue.spark.streaming.bucket import Fetch, Step
+from ensue.spark.streaming.exchange import Reply, Request, Store
 from ensue.spark.streaming.live import LiveStates
-
-
-class Request(NamedTuple):
-    """The micro-batch of a bucket as it comes from Spark."""
-
-    query: str
-    """The streaming query."""
-    batch: int
-    """The number of the micro-batch."""
-    bucket: Hashable
-    head: bytes | None
-    """What the state store has of the bucket beside its chunks; None: nothing yet."""
-    messages: Sequence[bytes]
-    """The new events, as Arrow messages."""
-    watermark: int
-    control: Sequence[int | str | None]
-    """The last value of each control column."""
-
-
-class Reply(NamedTuple):
-    """What the state store and the sink get of a micro-batch."""
-
-    step: Step
-    head: bytes
-    timers: frozenset[int]
-    """Timers to set, in milliseconds, which are not set yet."""
-
-
-class Store(Protocol):
-    """Spark's state store, as far as operators read it."""
-
-    def fetch(self, number: int) -> bytes:
-        """Return a chunk by its number."""
-
-    def timers(self) -> frozenset[int]:
-        """Return when timers are set, in milliseconds."""
 
 
 class AnyState(Protocol):
@@ -74,8 +40,12 @@ class AnyBucket(Protocol):
     def identity(self) -> str:
         """A hash of all that decides what the state means."""
 
-    def prepared(self) -> AnyBucket:
-        """Take over what came with the job; return the bucket as other processes may have it."""
+    @property
+    def kernels(self) -> Shipped | None:
+        """Compiled kernels that came with the job."""
+
+    def without_kernels(self) -> AnyBucket:
+        """Return the bucket for processes that have taken them over, or do not need them."""
 
     @property
     def is_portable(self) -> bool:
@@ -104,7 +74,15 @@ def advance(live: LiveStates[AnyState], bucket: AnyBucket, request: Request, sto
     # What has expired by the next micro-batch is no longer set.
     state.timers = frozenset(each for each in known | wanted if each > step.head.watermark)
     live.put(step.head.version, state, request.query, request.bucket, request.batch)
-    return Reply(step, step.head.encode(), wanted - known)
+    return Reply(
+        step.rows,
+        step.counts,
+        step.texts,
+        step.head.encode(),
+        step.written,
+        step.removed,
+        wanted - known,
+    )
 
 
 def _state(

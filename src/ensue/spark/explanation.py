@@ -14,7 +14,7 @@ from ensue.options import DEFAULT_LIMITS, ReadArguments, ReadOptions, SchemaLike
 from ensue.spark.batch import SharedScan, column_of, shared_scans
 from ensue.spark.distribution import timed_distribution
 from ensue.spark.pushdown import Pushed, pushed
-from ensue.spark.recognize import Queries, programs_of
+from ensue.spark.recognition import Queries, programs_of
 from ensue.spark.skew import HALF
 from ensue.spark.types import plain_strings
 

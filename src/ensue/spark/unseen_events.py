@@ -26,7 +26,7 @@ from ensue.options import (
 )
 from ensue.spark.batch import column_of
 from ensue.spark.program import Program
-from ensue.spark.recognize import Queries, programs_of
+from ensue.spark.recognition import Queries, programs_of
 from ensue.spark.types import plain_strings
 from ensue.spark.watching import holds, report, type_column
 
