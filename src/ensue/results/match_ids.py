@@ -56,12 +56,15 @@ class MatchIds:
 
     def ids(self, found: MatchColumns, names: Iterable[str]) -> pa.Array:
         """Return the ids of some matches with these variables, 32 hexadecimal digits each."""
+        lists = {name: found.bound[name] for name in names}
+        values: dict[str, np.ndarray] = {
+            name: each.values.to_numpy(zero_copy_only=False) for name, each in lists.items()
+        }
+        # One question about all events costs less than one for each role.
+        self._know(np.concatenate([found.start, found.end, *values.values()]))
         totals = self._mixed(found.start, "start") + self._mixed(found.end, "end")
-        for name in names:
-            lists = found.bound[name]
-            values: np.ndarray = lists.values.to_numpy(zero_copy_only=False)
-            offsets = lists.offsets.to_numpy()
-            totals += _sums(self._mixed(values, f"${name}"), offsets)
+        for name, each in lists.items():
+            totals += _sums(self._mixed(values[name], f"${name}"), each.offsets.to_numpy())
         if found.computed is not None:
             for name, events in found.computed.items():
                 self._add_computed(totals, name, events)
@@ -88,16 +91,21 @@ class MatchIds:
         if not len(rows):
             return np.zeros((0, _WORDS), np.uint64)
         low, high = int(rows.min()), int(rows.max()) + 1
-        known = self._known[low:high]
-        if not known.all():
-            asked = np.zeros(high - low, bool)
-            asked[rows - low] = True
-            self._learn(np.flatnonzero(asked & ~known) + low)
         own = _text_words(role)
         if high - low > len(rows):
             return _mix(self._words[rows] + own)
         mixed: np.ndarray = _mix(self._words[low:high] + own).take(rows - low, axis=0)
         return mixed
+
+    def _know(self, positions: np.ndarray) -> None:
+        """Work out the words of events that are not known yet."""
+        rows = self.stream.rows_at(positions)
+        if not len(rows) or self._known[rows].all():
+            return
+        low, high = int(rows.min()), int(rows.max()) + 1
+        asked = np.zeros(high - low, bool)
+        asked[rows - low] = True
+        self._learn(np.flatnonzero(asked & ~self._known[low:high]) + low)
 
     def _learn(self, rows: np.ndarray) -> None:
         """Work out the words of rows."""
@@ -117,6 +125,7 @@ class MatchIds:
         """Add the words of computed events to those of their matches."""
         for place, columns in events.names.items():
             own = np.flatnonzero(events.place == place)
+            self._know(events.end[own])
             words = self._mixed(events.end[own], f"#{name}")
             words = _mix(words + _numbers(np.array([place])))
             for column in columns:
@@ -133,6 +142,7 @@ class MatchIds:
         totals = np.zeros((len(every), _WORDS), np.uint64)
         for row, events in enumerate(every):
             for name, y in events:
+                self._know(np.array([y.end]))
                 words = self._mixed(np.array([y.end]), f"#{name}")
                 words = _mix(words + _numbers(np.array([y.place])))
                 for _, value in y.columns:
