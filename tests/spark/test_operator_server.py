@@ -89,7 +89,7 @@ def test_a_server_gives_what_operators_in_the_worker_give(text: str) -> None:
         serving = threading.Thread(target=server.serve, args=(theirs,))
         serving.start()
         with ours:
-            assert store.taken(ask(ours, sealed(text), request(batch, store)), store) == rows
+            assert store.taken(ask(ours, sealed(text), request(batch, store), store)) == rows
         serving.join()
     assert (store.fetched, store.listed) == (0, 1)
 
@@ -104,14 +104,14 @@ def test_what_operators_raise_comes_to_the_worker_and_the_server_goes_on() -> No
         with pytest.raises(EventError, match="the time 'ts' of an event is NULL") as raised:
             ask(ours, sealed(PLAIN), first, store)
         assert "bucket.py" in raised.value.__notes__[0]
-        assert store.taken(ask(ours, sealed(PLAIN), request(0, store)), store) == []
+        assert store.taken(ask(ours, sealed(PLAIN), request(0, store), store)) == []
 
 
 def test_a_server_that_is_killed_is_replaced_and_nothing_is_lost(home: Path) -> None:
     store = Store()
     for batch, rows in enumerate(expected(bucket(PLAIN))):
         with connected(0) as connection:
-            assert store.taken(ask(connection, sealed(PLAIN), request(batch, store)), store) == rows
+            assert store.taken(ask(connection, sealed(PLAIN), request(batch, store), store)) == rows
         if batch == 3:
             operator_client.STARTED[0].kill()
             operator_client.STARTED[0].wait()
