@@ -17,7 +17,7 @@ from ensue.spark.rules.looking import Look
 from ensue.spark.rules.recipe import Recipe
 from ensue.spark.rules.rows import rule_schema
 from ensue.spark.rules.rule_set import RuleSet
-from ensue.spark.streaming.messages import table_of
+from ensue.spark.streaming.messages import message_of, table_of
 from tests import seams
 from tests.effort import FUZZ
 from tests.spark.frames import SCHEMA
@@ -80,7 +80,7 @@ def compared(number: int) -> int:
             for name, text in wanted.items():
                 open_lives.setdefault(name, (text, reached))
         told = None if wanted is None else judged(wanted).encode()
-        step = live.step([piece], watermark, None, told)
+        step = live.step([message_of(piece)], watermark, None, told)
         assert step.counts.late == 0
         stored.take(step)
         found += map(table_of, step.rows)
