@@ -177,3 +177,11 @@ REACH_RARE = Seam(
     "ensue.operators.reach._RARE",
     "An event is rare if it is one in so many: in a short stream all may be.",
 )
+FEW_PATHS = Seam(
+    "ensue.kernels.graph.distinct._FEW_PATHS",
+    "So many paths of an event are listed as they are: none, so that all are joined.",
+)
+THINNING_STEPS = Seam(
+    "ensue.kernels.graph.distinct._MOST_STEPS",
+    "So many nodes are looked at to join paths: few, so that it gives up.",
+)

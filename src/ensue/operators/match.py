@@ -32,7 +32,7 @@ from ensue.operators.late_progress import LateProgress
 from ensue.operators.operator import NO_OUTPUT, OperatorOutput, StoppedError
 from ensue.operators.pending import DecidedOutcome, PendingMatches
 from ensue.operators.reach import Reach, narrowed
-from ensue.operators.refining import chooser_of, may_refuse, purpose_of
+from ensue.operators.refining import chooser_of, may_refuse, purpose_of, thinning_of
 from ensue.options import Limits
 from ensue.plan.physical import consumption
 from ensue.plan.residual import Residual
@@ -128,13 +128,12 @@ class MatchOperator:
         self._nothing = OperatorOutput(GraphMatches([], self.compiled.variables, table.labels))
         absence, self.pending = bound.not_followed, None
         if absence is not None:
-            how = self.evaluator.limit, self.compact_always
-            self.pending = PendingMatches(absence.window, *how)
+            kept = self.evaluator.limit, self.compact_always
+            self.pending = PendingMatches(absence.window, *kept)
         intervals = sorted(self.compiled.plan.intervals, key=lambda each: each.absent)
         followers = () if self.following is None else (self._absence(self.following, FOLLOWING),)
         self.absences = (*map(self._absence, self.compiled.absent, intervals), *followers)
-        timed = bound.window is not None and bound.window.kind != "events"
-        self._reach = Reach(self._automaton, self.evaluator.window if timed else None)
+        self._reach = Reach.of(self._automaton, bound.window)
         more = bound.partition, absence, self.encoder.columns, self._counts_events, self.absences
         self._reads_symbols_only = not any(more)
 
@@ -206,8 +205,8 @@ class MatchOperator:
             stream = narrowed(whole, own, sharing, self.bound.partition)
         if self.keys is not None and self.keys.wants_settling:
             self._settle_keys(self.keys)
-        asks = self._asks_start
-        own_keys, opens = read_keys(self.keys, stream, openings=asks, begins=self.begins)
+        asks, begins = self._asks_start, self.begins
+        own_keys, opens = read_keys(self.keys, stream, openings=asks, begins=begins)
         keys = own_keys if keys is None else keys
         if sharing is None or own is None:
             symbols = self.alphabet.read(batch, read_streams(stream), opens)
@@ -253,10 +252,10 @@ class MatchOperator:
         elif end:
             self.now = int(clocks[end - 1])
         output = self._output(segments, None if decided is None else decided.finished(end))
-        if stopped is not None:
-            unread(self.keys, keys, opens, end, counted=self._numbers_within_keys)
-            raise StoppedError(stopped, output, stopped.position) from stopped
-        return output
+        if stopped is None:
+            return output
+        unread(self.keys, keys, opens, end, counted=self._numbers_within_keys)
+        raise StoppedError(stopped, output, stopped.position) from stopped
 
     def _decided(self, stream: EventBatch, keys: np.ndarray) -> DecidedOutcome | None:
         """Return what lets the hits of a batch wait for their deadline; None: there is none."""
@@ -273,16 +272,18 @@ class MatchOperator:
             self.encoder.keep(self.evaluator.held())
         if not segments and decided is None and self.residual is None:
             return self._nothing
-        late = None if decided is None else decided.deadlines
-        segments = segments if decided is None else decided.segments
-        return OperatorOutput(self.match_set(segments, late), (), late)
+        if decided is None:
+            return OperatorOutput(self.match_set(segments, None))
+        late = decided.deadlines
+        return OperatorOutput(self.match_set(decided.segments, late), (), late)
 
     def match_set(self, segments: list[Segment], deadlines: Deadlines | None) -> MatchSet:
         """Hand out what the kernel found, and what is left to do about it."""
-        listed = GraphMatches(segments, self.compiled.variables, self.evaluator.table.labels)
-        listed.most = self.most_listed
+        labels, most = self.evaluator.table.labels, self.most_listed
+        listed = GraphMatches(segments, self.compiled.variables, labels, most=most)
         if self.residual is None:
             return listed
+        listed.thin(thinning_of(self.residual, self.compiled))
         if may_refuse(self.residual, self.compiled) and not self.residual.by_word:
             listed.most, listed.purpose = self.limits.matches, purpose_of(self.residual)
         barriers = tuple(each.barriers for each in self.absences)
@@ -387,9 +388,9 @@ class MatchOperator:
             self.pending.load(part(saved, "pending"), self.evaluator.table)
         for number, absence in enumerate(self.absences):
             absence.load(part(saved, f"absent/{number}"), kept)
-        fresh, path = self.match_set([], None), self.bound.clock.column
+        fresh = self.match_set([], None)
         own = fresh if isinstance(fresh, ResidualFilter) else None
-        self.late.load(saved, own, self.evaluator.table, path)
+        self.late.load(saved, own, self.evaluator.table, self.bound.clock.column)
 
     def first_needed(self, next_position: int) -> int:
         """Return the first position that partial matches may still refer to."""

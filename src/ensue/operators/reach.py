@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ensue.analysis.bound import Window
 from ensue.analysis.schema import AttributePath
 from ensue.operators.automaton import Automaton
 from ensue.predicates.sharing import Selected, Shared, Sharing
@@ -43,6 +44,12 @@ class Reach:
 
     is_behind: bool = False
     """Whether events were read as a whole, and `until` does not know of them."""
+
+    @classmethod
+    def of(cls, automaton: Automaton, window: Window | None) -> Reach:
+        """Return the reach of a query with a window; one in events has no length of time."""
+        timed = window is not None and window.kind != "events"
+        return cls(automaton, window.size if window is not None and timed else None)
 
     def own(
         self,

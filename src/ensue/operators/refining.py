@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ensue.automata.compiled import Compiled
 from ensue.kernels.graph.chooser import Chooser
+from ensue.kernels.graph.distinct import Thinning
+from ensue.logic import formula as f
 from ensue.logic.formula import Choice
 from ensue.plan.residual import Residual
 from ensue.plan.residual_operators import adds_only, shown_bits
@@ -34,3 +36,15 @@ def may_refuse(residual: Residual | None, compiled: Compiled) -> bool:
         return False
     adds = residual.columnar and adds_only(residual.operators)
     return not adds or residual.refuses or compiled.hides
+
+
+def thinning_of(residual: Residual, compiled: Compiled) -> Thinning | None:
+    """Return what joins paths that are one match in the end; None: only listing tells."""
+    decided = not (residual.refuses or residual.inner_aggregates or residual.by_word)
+    plain = all(isinstance(each, f.Project) for each in residual.operators)
+    if not (decided and plain and residual.choice in (None, "MAX")):
+        return None
+    if residual.consume != "NONE" or residual.adjoined or compiled.plan.clips:
+        return None
+    visible = shown_bits(residual.operators, compiled.variables)
+    return Thinning(visible, largest=residual.choice == "MAX")

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ensue.analysis.types import Type
 from ensue.errors import BudgetError
 from ensue.kernels.graph.bounded import Bounds
+from ensue.kernels.graph.distinct import Thinning
 from ensue.kernels.graph.segment import NO_BUDGET, Cursor, ExaminedError, Listing, Segment
 from ensue.kernels.layout import Hits
 from ensue.kernels.memory import new_integers
@@ -216,6 +217,8 @@ class GraphMatches:
     """What totals of the paths of a segment must stay within, to be worth listing."""
     keeps: Callable[[Listing], np.ndarray] | None = None
     """Tells which matches of a listing are any."""
+    thinning: Thinning | None = None
+    """Joins paths that are one match in the end, before any is listed."""
     most: int | None = None
     """How many matches of one event may be listed, those that turn out to be none included; None:
     as many as there are."""
@@ -276,6 +279,8 @@ class GraphMatches:
                 yield Word(start, end, key, bits[offsets[index] : offsets[index + 1]])
 
     def __iter__(self) -> Iterator[Found]:
+        if self.thinning is not None:
+            self._thinned()
         names = [
             tuple(name for bit, name in enumerate(self.variables) if label >> bit & 1)
             for label in self.labels
@@ -288,7 +293,7 @@ class GraphMatches:
         count = 0
         self.cursor = Cursor()
         most = NO_BUDGET if self.most is None else self.most
-        for each in self.segments:
+        for each in self.segments if self.thinning is None else self._thinned():
             try:
                 for listing in self._listed(each, most):
                     count += len(listing.start)
@@ -307,6 +312,20 @@ class GraphMatches:
             # Bounds look at the event of every node, which is there for those of matches only.
             own = part.trimmed()
             yield from own.listings(bounds=self.bounds(own), cursor=self.cursor, most=most)
+
+    def thin(self, thinning: Thinning | None) -> None:
+        """Join paths that are one match in the end before any is listed."""
+        if thinning is not None:
+            # What is left of labels is added to them: to those of these matches only.
+            self.labels = thinning.labels = self.labels.copy()
+            self.thinning = thinning
+
+    def _thinned(self) -> list[Segment]:
+        """Join paths that are one match in the end, once for all listings."""
+        assert self.thinning is not None
+        self.segments = [self.thinning.thinned(each) for each in self.segments]
+        self.thinning = None
+        return self.segments
 
     def refuse_if_exhausted(self) -> None:
         """Raise what has stopped a listing before, instead of trying again."""

@@ -194,6 +194,13 @@ class Segment:
             counts = np.minimum(counts, self.limit)
         return int(total + sum(counts.tolist()))
 
+    def estimates(self) -> np.ndarray:
+        """Return about how many paths each hit has."""
+        counting = new_counts(len(self.graph.label), len(self.hits.end))
+        count_matches(self.graph, self.hits.roots, _WALKED_STEPS, counting)
+        estimates: np.ndarray = np.maximum(counting.estimates, counting.counts)
+        return estimates
+
     def _count_exactly(self, hit: int) -> int:
         """Count the paths below a hit in whole numbers of any size."""
         graph, root = self.graph, int(self.hits.root[hit])
