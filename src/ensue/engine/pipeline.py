@@ -143,8 +143,7 @@ class Pipeline:
     ) -> tuple[ConformedInput, ReorderBuffer, EventStore | None, dict[str, BoundInstance]]:
         """Bind the queries anew where columns get their first type, or integers become doubles.
 
-        Times that become doubles are timestamps, and what is kept counts them in nanoseconds. Where
-        something that is kept is no double, the columns keep their integers.
+        Times become timestamps. Where something kept is no double, columns keep their integers.
         """
         if read.fields is self.conformer.fields:
             return read, reorder, None, self._bound
@@ -156,11 +155,10 @@ class Pipeline:
         try:
             if self.is_behind:
                 raise UnsupportedError("a query has not read all events, since a budget ran out")
-            buffer, store = reorder, None
-            kept = self.execution.store.view()()
+            kept, buffer, store = self.execution.store.view()(), reorder, None
             if scale is not None:
-                buffer, store = reorder.rescaled(scale), self.execution.store.rescaled(scale)
-                kept = scale.batch(kept)
+                kept, buffer = scale.batch(kept), reorder.rescaled(scale)
+                store = self.execution.store.rescaled(scale)
             waiting = buffer.waiting_rows
             types = {name: read.fields[name] for name in (*wide, *learnt, *timed)}
             fields = pa.schema([(name, types[name]) for name in wide]).empty_table()
