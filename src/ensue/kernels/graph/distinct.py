@@ -47,12 +47,8 @@ class Ahead(NamedTuple):
     """By position and visible bits, the nodes of the next visible event."""
     starts: frozenset[int]
     """The starts that are reached without another visible event."""
-
-    @property
-    def everything(self) -> frozenset[tuple[int, int]]:
-        """All of it as one set."""
-        every = frozenset((node, NIL) for nodes in self.events.values() for node in nodes)
-        return every | {(NIL, start) for start in self.starts}
+    everything: frozenset[int]
+    """All of it as one set: nodes, and starts as numbers below 0."""
 
 
 @dataclass(slots=True)
@@ -172,7 +168,11 @@ class _Thinner:
                     looked_at.add(each)
                     waiting.append(each)
         self._step(len(looked_at))
-        found = Ahead({at: frozenset(some) for at, some in events.items()}, frozenset(starts))
+        found = Ahead(
+            {at: frozenset(some) for at, some in events.items()},
+            frozenset(starts),
+            frozenset().union(*events.values(), (~each for each in starts)),
+        )
         self._ahead[nodes] = found
         return found
 
