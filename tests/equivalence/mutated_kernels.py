@@ -21,9 +21,10 @@ from ensue.kernels.graph import order as ordering
 from ensue.kernels.graph import segment
 from ensue.kernels.graph.compact import Marked
 from ensue.kernels.layout import NIL, UNION
-from ensue.kernels.match import configurations, factors, index, lazy, ranges, treap
+from ensue.kernels.match import configurations, factors, index, lazy, ranges, subtrees, treap
 from ensue.kernels.match import correlate as correlation
 from ensue.kernels.match import evaluate as evaluation
+from ensue.kernels.match.layout import BEGUN, BRANCH, OWN, SINCE, STALE, WHOLE
 from tests.equivalence.suite import Case, choice_suite, first_failure, related_suite, suite
 
 Patch = pytest.MonkeyPatch
@@ -181,8 +182,9 @@ def subtrees_forget_what_came(patch: Patch) -> None:
 
 
 def subtrees_are_their_root_alone(patch: Patch) -> None:
-    def whole_of(trees: Any, slots: Any, graph: Any, counters: Any, number: int, *rest: Any) -> Any:
-        return slots.root[rest[0]]
+    def whole_of(trees: Any, graph: Any, counters: Any, number: int, top: int, *_: Any) -> Any:
+        trees.branches[top, BRANCH * number + SINCE] = trees.branches[top, BRANCH * number + BEGUN]
+        return trees.branches[top, BRANCH * number + OWN]
 
     patch.setattr(configurations, "SCAN_LIMIT", 0)
     patch.setattr(ranges, "whole_of", whole_of)
@@ -243,6 +245,17 @@ def compaction_forgets_what_was_applied(patch: Patch) -> None:
     patch.setattr(Marked, "starts_at", lambda self, numbers: np.zeros_like(numbers))
 
 
+def a_side_stays(patch: Patch) -> None:
+    """What is lower than a slot stays as it was when something comes there."""
+
+    def make_stale(trees: Any, number: int, slot: int, low: bool) -> None:
+        trees.branches[slot, BRANCH * number + WHOLE] = STALE
+
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(treap, "make_stale", make_stale)
+    patch.setattr(subtrees, "make_stale", make_stale)
+
+
 OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     contents_with_one_hash_are_taken_for_equal,
     an_event_looks_for_its_partners_in_the_wrong_place,
@@ -256,6 +269,7 @@ OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     a_range_misses_one,
     subtrees_forget_what_came,
     subtrees_are_their_root_alone,
+    a_side_stays,
     lazy_steps_are_not_taken,
     lazy_steps_are_never_applied,
     lazy_steps_are_for_later_runs_too,

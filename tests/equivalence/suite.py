@@ -149,6 +149,7 @@ RELATED = (
     ("((A AS a OR B AS b) ; C AS c) FILTER a.v = c.v", "A1 B2 A2 C1 C2 C"),
     ("(A AS a ALL B AS b ALL C AS c) FILTER a.v = b.v AND a.k = c.k", "A1p C1p B1p A1q B2p Cq"),
     ("(A AS a ; B AS b) FILTER a.v < b.v", "A1 A2 A3 A4 B5 A1 A2 A3 A4 B5 A3 A2 B4"),
+    ("(A AS a ; B AS b) FILTER a.v < b.v", "A5 A3 A7 A4 A6 B9 A1 B9 A2 B5 A8 B9 A0 B7 B9"),
     ("(A AS a ; B AS b) FILTER a.v != b.v WITHIN 9 EVENTS", "A3 A1 A4 A2 B2 A2 A3 B4 A1 A4 B1 B5"),
     ("(A AS a ; B AS b) FILTER a.v < b.v WITHIN 3 EVENTS", "A1 A2 A3 B2 B3 B1 A1 B4"),
     ("(A AS a ; B+ AS b ; C AS c) FILTER b.v > a.v AND c.v <= b.v", "A1 B2 B3 B1 C2 C3 C1"),

@@ -79,8 +79,8 @@ def group(few: int, size: int = ROOM) -> Group:
         lazy=np.array([False]),
         clips=np.array([NIL]),
     )
-    slots, index = new_slots(size, 1, 1), new_index(size, 1, few)
-    trees = Trees(slots.registers, index.partners, index.before, index.after, index.whole)
+    slots, index = new_slots(size, 1, 1), new_index(size, 1, few, trees=True)
+    trees = Trees(slots.registers, index.partners, index.branches)
     return Group(tables, slots, index, trees)
 
 
@@ -141,7 +141,7 @@ def test_trees_stay_shallow_whatever_the_order(order: str) -> None:
     depth, layer = 0, some.index.partners[0, :1]
     while len(layer):
         depth += 1
-        below = np.concatenate([some.index.before[layer, 0], some.index.after[layer, 0]])
+        below = some.index.branches[layer, :2].ravel()
         layer = below[below != NIL]
     assert depth <= 4 * 12
 

@@ -32,6 +32,7 @@ SETS = {
     "match.treap": _CONDITIONS,
     "match.ranges": _CONDITIONS,
     "match.sorting": _CONDITIONS,
+    "match.subtrees": _CONDITIONS,
     "count.count": _TOTALS,
     "count.runs": _TOTALS,
     "count.flip": _TOTALS,

@@ -44,7 +44,7 @@ class Configurations:
 
     def __post_init__(self) -> None:
         self.slots = new_slots(_FIRST_SLOTS, 1, self.registers)
-        self.index = new_index(_FIRST_SLOTS, len(self.table.indexes), SCAN_LIMIT)
+        self.index = self._new_index(_FIRST_SLOTS)
 
     @property
     def trees(self) -> Trees | None:
@@ -52,7 +52,11 @@ class Configurations:
         if not any(self.table.ordered):
             return None
         slots, index = self.slots, self.index
-        return Trees(slots.registers, index.partners, index.before, index.after, index.whole)
+        return Trees(slots.registers, index.partners, index.branches)
+
+    def _new_index(self, slots: int) -> Index:
+        table = self.table
+        return new_index(slots, len(table.indexes), SCAN_LIMIT, trees=any(table.ordered))
 
     @property
     def count(self) -> int:
@@ -110,7 +114,7 @@ class Configurations:
         if self.lazy is not None:
             self.lazy = grown_factors(self.lazy, 0, 0, len(grown.state))
         if used is not None and keys is not None:
-            self.index = new_index(len(grown.state), len(self.table.indexes), SCAN_LIMIT)
+            self.index = self._new_index(len(grown.state))
             self.relink(used, self.slots.root[used], keys, starts)
 
     def reindex(self, starts: np.ndarray) -> None:

@@ -64,16 +64,10 @@ from ensue.kernels.match.lazy import (
     extend,
     prepare,
 )
-from ensue.kernels.match.ranges import (
-    NO_NODES,
-    NO_ROOM,
-    gather_parts,
-    join_parts,
-    planted,
-    touch,
-)
+from ensue.kernels.match.ranges import gather_parts, join_parts, planted
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.sorting import sort_by_start
+from ensue.kernels.match.subtrees import NO_NODES, NO_ROOM, touch
 from ensue.kernels.match.treap import search_for
 
 WAITS, MOVES, ENDS = range(3)
@@ -199,7 +193,6 @@ def correlate(
                         before = parts
                         parts = gather_parts(
                             tables,
-                            slots,
                             trees,
                             graph,
                             counters,

@@ -14,7 +14,18 @@ import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel, subroutine
 from ensue.kernels.layout import FREE, NIL, Array, Tables
-from ensue.kernels.match.layout import FREE_GROUP, GROUPS, LIVE, SCANNED, Index, Slots, Trees
+from ensue.kernels.match.layout import (
+    BEGUN,
+    BRANCH,
+    FREE_GROUP,
+    GROUPS,
+    LIVE,
+    OWN,
+    SCANNED,
+    Index,
+    Slots,
+    Trees,
+)
 from ensue.kernels.match.registers import hash_of, same, stirred
 from ensue.kernels.match.treap import insert, remove
 
@@ -100,6 +111,8 @@ def link(
             planted = trees.root[number, group] != NIL
             other = slot if planted or index.size[group] > index.counts[SCANNED] else NIL
             while other != NIL:
+                trees.branches[other, BRANCH * number + OWN] = slots.root[other]
+                trees.branches[other, BRANCH * number + BEGUN] = slots.start[other]
                 insert(trees, prefix, register, number, group, other)
                 other = NIL if planted else slots.next[other]
         if not tables.ordered[number]:

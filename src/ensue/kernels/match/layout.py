@@ -70,9 +70,9 @@ class Index(NamedTuple):
     """[index, hash of group and content]: the first slot there; or [index, group]: the root."""
     before: Int32
     after: Int32
-    """[slot, index]: its neighbours there, or its children."""
-    whole: Int32
-    """[slot, index]: the node of all in the tree below it, or STALE, or NOTHING."""
+    """[slot, index]: its neighbours there."""
+    branches: Int32
+    """[slot, places of each index]: its branches in search trees (see Trees)."""
 
 
 class Trees(NamedTuple):
@@ -82,11 +82,15 @@ class Trees(NamedTuple):
     """[slot, register]."""
     root: Int32
     """[index, group]."""
-    lower: Int32
-    higher: Int32
-    """[slot, index]: the children."""
-    whole: Int32
-    """[slot, index]: the node of all below it, STALE where something changed (ranges.py)."""
+    branches: Int32
+    """[slot, places of each index]: the children, the slot's own node, and what is below
+    (ranges.py): side by side, since a tree is larger than any cache."""
+
+
+LOWER, HIGHER, WHOLE, SINCE, OWN, BEGUN, SIDE, SIDE_SINCE, BRANCH = range(9)
+"""Places in a branch: the children; the node of all below, and its latest start; the node of the
+slot, and its latest start; the node of the slot with all that is lower, and its latest start. And
+how many places there are."""
 
 
 class Lazy(NamedTuple):
@@ -173,7 +177,7 @@ def new_slots(slots: int, keys: int, registers: int) -> Slots:
     )
 
 
-def new_index(slots: int, indexes: int, scan_limit: int) -> Index:
+def new_index(slots: int, indexes: int, scan_limit: int, *, trees: bool) -> Index:
     """Allocate the index of configurations; their number is a power of two."""
 
     def nil(*shape: int) -> Array:
@@ -193,7 +197,7 @@ def new_index(slots: int, indexes: int, scan_limit: int) -> Index:
         nil(indexes, slots),
         nil(slots, indexes),
         nil(slots, indexes),
-        nil(slots, indexes),
+        nil(slots if trees else 1, BRANCH * indexes),
     )
 
 

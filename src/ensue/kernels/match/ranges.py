@@ -5,10 +5,7 @@ enough to know the union of their nodes. So a search tree knows, for each of its
 all that is in the subtree below it: a range of contents is the union of some subtrees and single
 slots, about twice as many as the tree is deep.
 
-Such nodes are made when a range first asks for them. Whatever changes below a slot (it comes or
-goes, or gets other runs) makes those above it stale, so no change costs more than the way down.
-What is stale has only stale slots above it. Nodes of subtrees are in no snapshot, and compaction
-drops them.
+How such nodes are made and kept is in subtrees.py.
 """
 
 from __future__ import annotations
@@ -31,89 +28,23 @@ from ensue.kernels.layout import (
     Tables,
 )
 from ensue.kernels.match.evaluate import is_over, join
-from ensue.kernels.match.layout import NOTHING, STALE, Index, Moves, Slots, Trees
-from ensue.kernels.match.treap import goes_before
+from ensue.kernels.match.layout import (
+    BEGUN,
+    BRANCH,
+    HIGHER,
+    LOWER,
+    NOTHING,
+    OWN,
+    SIDE,
+    SIDE_SINCE,
+    SINCE,
+    STALE,
+    Index,
+    Moves,
+    Trees,
+)
+from ensue.kernels.match.subtrees import NO_NODES, NO_ROOM, sum_up, whole_of
 from ensue.kernels.minmax import larger, smaller
-
-NO_NODES, NO_ROOM = -3, -4
-"""Instead of a number: the graph is full, or what a move needs is."""
-
-
-@subroutine
-def touch(tables: Tables, slots: Slots, index: Index, trees: Trees, slot: int) -> None:
-    """Note that a configuration has got other runs."""
-    group = index.group[slot]
-    for number in range(tables.indexes.shape[0]):
-        if tables.ordered[number] and tables.indexed[slots.state[slot], number]:
-            other = trees.root[number, group]
-            while other != NIL:
-                trees.whole[other, number] = STALE
-                if other == slot:
-                    other = NIL
-                elif goes_before(
-                    trees, tables.prefixes[number], tables.indexes[number], slot, other
-                ):
-                    other = trees.lower[other, number]
-                else:
-                    other = trees.higher[other, number]
-
-
-@subroutine
-def whole_of(
-    trees: Trees,
-    slots: Slots,
-    graph: Graph,
-    counters: Array,
-    number: int,
-    top: int,
-    floor: int,
-    edge: int,
-    stack: Array,
-) -> int:
-    """Return the node of all that is below a slot and not over; NOTHING where all is."""
-    depth = 0
-    if trees.whole[top, number] == STALE:
-        stack[0] = top
-        depth = 1
-    while depth > 0:
-        slot = stack[depth - 1]
-        lower = trees.lower[slot, number]
-        higher = trees.higher[slot, number]
-        child = NIL
-        if lower != NIL and trees.whole[lower, number] == STALE:
-            child = lower
-        elif higher != NIL and trees.whole[higher, number] == STALE:
-            child = higher
-        if child != NIL:
-            if depth == stack.shape[0]:
-                return NO_ROOM
-            stack[depth] = child
-            depth += 1
-            continue
-        if counters[NODES] + 2 > graph.label.shape[0]:
-            return NO_NODES
-        node = NOTHING
-        start = slots.start[slot]
-        if not is_over(graph, start, floor, edge):
-            node = slots.root[slot]
-        for side in range(2):
-            child = lower if side == 0 else higher
-            other = NOTHING
-            if child != NIL:
-                other = trees.whole[child, number]
-            if other != NOTHING:
-                begun = graph.start[other]
-                if not is_over(graph, begun, floor, edge):
-                    if node == NOTHING:
-                        node = other
-                        start = begun
-                    else:
-                        node = join(graph, counters, node, start, other, begun)
-                        start = larger(start, begun)
-        trees.whole[slot, number] = node
-        depth -= 1
-    found: int = trees.whole[top, number]
-    return found
 
 
 @helper
@@ -149,7 +80,6 @@ def place(
 @subroutine
 def add_parts(
     trees: Trees,
-    slots: Slots,
     graph: Graph,
     counters: Array,
     moves: Moves,
@@ -174,38 +104,56 @@ def add_parts(
     while slot != NIL and where != 0:
         where = place(trees, prefix, value, register, slot, low, high)
         if where != 0:
-            slot = trees.higher[slot, number] if where < 0 else trees.lower[slot, number]
+            slot = (
+                trees.branches[slot, BRANCH * number + HIGHER]
+                if where < 0
+                else trees.branches[slot, BRANCH * number + LOWER]
+            )
     if slot == NIL:
         return count
-    count = add_part(graph, moves, count, slots.root[slot], slots.start[slot], floor, edge)
+    begun = trees.branches[slot, BRANCH * number + BEGUN]
+    own = trees.branches[slot, BRANCH * number + OWN]
+    count = add_part(graph, moves, count, own, begun, floor, edge)
     # Then down on either side: what hangs inwards is in the range as a whole.
     for side in range(2):
         down = side == 0
-        other = trees.lower[slot, number] if down else trees.higher[slot, number]
+        other = trees.branches[slot, BRANCH * number + (LOWER if down else HIGHER)]
         every = prefix == NIL and (low <= least if down else high == LARGEST)
         while other != NIL and count >= 0:
             where = place(trees, prefix, value, register, other, low, high)
             inside = where == 0
             outwards = down == inside
             if inside:
+                # All of it; or the slot and what is higher; or the slot with what is lower.
                 inner = other
                 if not every:
-                    begun = slots.start[other]
-                    count = add_part(graph, moves, count, slots.root[other], begun, floor, edge)
-                    inner = trees.higher[other, number] if down else trees.lower[other, number]
-                if inner != NIL and count >= 0:
-                    node = whole_of(
-                        trees, slots, graph, counters, number, inner, floor, edge, moves.order
-                    )
-                    if node >= 0:
-                        begun = graph.start[node]
+                    inner = trees.branches[other, BRANCH * number + (HIGHER if down else LOWER)]
+                    if down:
+                        own = trees.branches[other, BRANCH * number + OWN]
+                        begun = trees.branches[other, BRANCH * number + BEGUN]
+                        count = add_part(graph, moves, count, own, begun, floor, edge)
+                node = NOTHING
+                whole = every or down or trees.branches[other, BRANCH * number + SIDE] == STALE
+                if inner != NIL and whole and count >= 0:
+                    node = whole_of(trees, graph, counters, number, inner, floor, edge, moves.order)
+                    if node >= 0 and (every or down):
+                        begun = trees.branches[inner, BRANCH * number + SINCE]
                         count = add_part(graph, moves, count, node, begun, floor, edge)
-                    elif node != NOTHING:
+                    elif node < NOTHING:
                         count = node
+                if count >= 0 and not (every or down):
+                    if whole:
+                        if counters[NODES] + 1 > graph.label.shape[0]:
+                            return NO_NODES
+                        sum_up(trees, graph, counters, number, other, 0, floor, edge)
+                    node = trees.branches[other, BRANCH * number + SIDE]
+                    if node != NOTHING:
+                        begun = trees.branches[other, BRANCH * number + SIDE_SINCE]
+                        count = add_part(graph, moves, count, node, begun, floor, edge)
             if every:
                 other = NIL
             else:
-                other = trees.lower[other, number] if outwards else trees.higher[other, number]
+                other = trees.branches[other, BRANCH * number + (LOWER if outwards else HIGHER)]
     return count
 
 
@@ -213,8 +161,8 @@ def add_parts(
 def least_content(trees: Trees, register: int, number: int, group: int) -> int:
     """Return the least content of a group."""
     slot = trees.root[number, group]
-    while trees.lower[slot, number] != NIL:
-        slot = trees.lower[slot, number]
+    while trees.branches[slot, BRANCH * number + LOWER] != NIL:
+        slot = trees.branches[slot, BRANCH * number + LOWER]
     content: int = trees.contents[slot, register]
     return content
 
@@ -240,7 +188,6 @@ def planted(tables: Tables, index: Index, trees: Trees, step: int, group: int) -
 @subroutine
 def gather_parts(
     tables: Tables,
-    slots: Slots,
     trees: Trees,
     graph: Graph,
     counters: Array,
@@ -291,9 +238,10 @@ def gather_parts(
             hole = value
     if not guarded:
         top = trees.root[number, group]
-        node = whole_of(trees, slots, graph, counters, number, top, floor, edge, moves.order)
+        node = whole_of(trees, graph, counters, number, top, floor, edge, moves.order)
         if node >= 0:
-            count = add_part(graph, moves, count, node, graph.start[node], floor, edge)
+            begun = trees.branches[top, BRANCH * number + SINCE]
+            count = add_part(graph, moves, count, node, begun, floor, edge)
         elif node != NOTHING:
             count = node
         return count
@@ -319,7 +267,6 @@ def gather_parts(
             value = EMPTY if kind == 0 else equal
             count = add_parts(
                 trees,
-                slots,
                 graph,
                 counters,
                 moves,

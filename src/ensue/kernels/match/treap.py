@@ -24,7 +24,17 @@ from ensue.kernels.layout import (
     Array,
     Tables,
 )
-from ensue.kernels.match.layout import STALE, Index, Moves, Trees
+from ensue.kernels.match.layout import (
+    BRANCH,
+    HIGHER,
+    LOWER,
+    SIDE,
+    STALE,
+    WHOLE,
+    Index,
+    Moves,
+    Trees,
+)
 from ensue.kernels.match.registers import stirred
 from ensue.kernels.minmax import smaller
 
@@ -49,9 +59,17 @@ def hang(trees: Trees, number: int, group: int, parent: int, low: bool, slot: in
     if parent == NIL:
         trees.root[number, group] = slot
     elif low:
-        trees.lower[parent, number] = slot
+        trees.branches[parent, BRANCH * number + LOWER] = slot
     else:
-        trees.higher[parent, number] = slot
+        trees.branches[parent, BRANCH * number + HIGHER] = slot
+
+
+@helper
+def make_stale(trees: Trees, number: int, slot: int, low: bool) -> None:
+    """Note that something changes below a slot, where it is lower or where it is higher."""
+    trees.branches[slot, BRANCH * number + WHOLE] = STALE
+    if low:
+        trees.branches[slot, BRANCH * number + SIDE] = STALE
 
 
 @subroutine
@@ -65,24 +83,26 @@ def insert(trees: Trees, prefix: int, register: int, number: int, group: int, sl
     parent = NIL
     low = False
     other = trees.root[number, group]
-    trees.whole[slot, number] = STALE
+    trees.branches[slot, BRANCH * number + WHOLE] = STALE
+    trees.branches[slot, BRANCH * number + SIDE] = STALE
     while other != NIL and stirred(0, other) >= rank:
         parent = other
-        trees.whole[other, number] = STALE
         low = goes_before(trees, prefix, register, slot, other)
-        other = trees.lower[other, number] if low else trees.higher[other, number]
+        make_stale(trees, number, other, low)
+        other = trees.branches[other, BRANCH * number + (LOWER if low else HIGHER)]
     hang(trees, number, group, parent, low, slot)
     last, first = slot, slot
     while other != NIL:
-        trees.whole[other, number] = STALE
-        if goes_before(trees, prefix, register, slot, other):
+        low = goes_before(trees, prefix, register, slot, other)
+        make_stale(trees, number, other, low)
+        if low:
             hang(trees, number, group, first, first != slot, other)
             first = other
-            other = trees.lower[other, number]
+            other = trees.branches[other, BRANCH * number + LOWER]
         else:
             hang(trees, number, group, last, last == slot, other)
             last = other
-            other = trees.higher[other, number]
+            other = trees.branches[other, BRANCH * number + HIGHER]
     hang(trees, number, group, first, first != slot, NIL)
     hang(trees, number, group, last, last == slot, NIL)
 
@@ -95,21 +115,22 @@ def remove(trees: Trees, prefix: int, register: int, number: int, group: int, sl
     other = trees.root[number, group]
     while other != slot:
         parent = other
-        trees.whole[other, number] = STALE
         low = goes_before(trees, prefix, register, slot, other)
-        other = trees.lower[other, number] if low else trees.higher[other, number]
-    lower, higher = trees.lower[slot, number], trees.higher[slot, number]
+        make_stale(trees, number, other, low)
+        other = trees.branches[other, BRANCH * number + (LOWER if low else HIGHER)]
+    lower = trees.branches[slot, BRANCH * number + LOWER]
+    higher = trees.branches[slot, BRANCH * number + HIGHER]
     while lower != NIL and higher != NIL:
-        trees.whole[lower, number] = STALE
-        trees.whole[higher, number] = STALE
+        make_stale(trees, number, lower, False)
+        make_stale(trees, number, higher, True)
         if stirred(0, lower) >= stirred(0, higher):
             hang(trees, number, group, parent, low, lower)
             parent, low = lower, False
-            lower = trees.higher[lower, number]
+            lower = trees.branches[lower, BRANCH * number + HIGHER]
         else:
             hang(trees, number, group, parent, low, higher)
             parent, low = higher, True
-            higher = trees.lower[higher, number]
+            higher = trees.branches[higher, BRANCH * number + LOWER]
     rest = lower if lower != NIL else higher
     hang(trees, number, group, parent, low, rest)
 
@@ -168,8 +189,8 @@ def search(
             if low <= content <= high:
                 found[count] = slot
                 count += 1
-            lower = trees.lower[slot, number] if content >= low else NIL
-            higher = trees.higher[slot, number] if content <= high else NIL
+            lower = trees.branches[slot, BRANCH * number + LOWER] if content >= low else NIL
+            higher = trees.branches[slot, BRANCH * number + HIGHER] if content <= high else NIL
             if lower != NIL and higher != NIL:
                 if depth == waiting.shape[0]:
                     return most + 1
