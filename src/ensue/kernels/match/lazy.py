@@ -150,17 +150,18 @@ def bring_up_some(
     group = find_group(slots, index, key, origin)
     if group == NIL:
         return 0
+    # Arguments stay as they are: kernels are compiled on that assumption.
+    used = NIL
     register = 0
-    if number != NIL and not tables.indexed[origin, number]:
-        number = NIL
-    if number != NIL:
+    if number != NIL and tables.indexed[origin, number]:
+        used = number
         register = tables.indexes[number]
         slot = index.partners[number, partners_of(index, group, content)]
     else:
         slot = index.first[group]
     while slot != NIL:
-        following = slots.next[slot] if number == NIL else index.after[slot, number]
-        if number == NIL or (
+        following = slots.next[slot] if used == NIL else index.after[slot, used]
+        if used == NIL or (
             slots.registers[slot, register] == content and index.group[slot] == group
         ):
             if (
