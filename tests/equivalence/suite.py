@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -39,8 +39,8 @@ class Case:
     """All of them, LIMIT left aside."""
 
     def found(self, *, compact_always: bool) -> list[tuple[Any, ...]]:
-        """Run the fast path."""
-        return _found(self.query, self.rows, compact_always=compact_always)
+        """Run the fast path, as it is now: with nothing kept from an earlier run."""
+        return _found(replace(self.query), self.rows, compact_always=compact_always)
 
     def agrees(self) -> bool:
         """Tell whether the fast path finds what it must, compacting or not."""
