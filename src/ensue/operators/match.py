@@ -128,8 +128,7 @@ class MatchOperator:
         self._nothing = OperatorOutput(GraphMatches([], self.compiled.variables, table.labels))
         absence, self.pending = bound.not_followed, None
         if absence is not None:
-            kept = self.evaluator.limit, self.compact_always
-            self.pending = PendingMatches(absence.window, *kept)
+            self.pending = PendingMatches(absence.window, self.evaluator.limit, self.compact_always)
         intervals = sorted(self.compiled.plan.intervals, key=lambda each: each.absent)
         followers = () if self.following is None else (self._absence(self.following, FOLLOWING),)
         self.absences = (*map(self._absence, self.compiled.absent, intervals), *followers)
