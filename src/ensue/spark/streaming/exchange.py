@@ -6,18 +6,33 @@ server imports neither the engine nor its kernels.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pyspark import cloudpickle
+from pyspark.serializers import CloudPickleSerializer
 
 from ensue.spark.streaming.metrics import Counts
 
 if TYPE_CHECKING:
     from ensue.spark.kernels import Shipped
     from ensue.spark.streaming.stepping import AnyBucket
+
+
+_SERIALIZER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
+
+
+def shipped(value: object) -> bytes:
+    """Write a value for another process, as Spark writes what it sends to its workers.
+
+    Nothing of this is ever stored: what a checkpoint holds has tags of its own.
+    """
+    return bytes(_SERIALIZER.dumps(value))
+
+
+def received(written: bytes) -> Any:
+    """Read what another process of this executor, or the driver, has written."""
+    return _SERIALIZER.loads(written)
 
 
 class Request(NamedTuple):
@@ -81,8 +96,7 @@ class SealedBucket:
         """Seal a bucket, on the driver."""
         kernels, bare = bucket.kernels, bucket.without_kernels()
         if bucket.is_portable:
-            pickled: bytes = cloudpickle.dumps(bare)  # type: ignore[no-untyped-call]
-            return cls(bucket.identity, kernels, pickled, None)
+            return cls(bucket.identity, kernels, shipped(bare), None)
         return cls(bucket.identity, kernels, None, bare)
 
     def open(self) -> AnyBucket:
@@ -90,5 +104,5 @@ class SealedBucket:
         if self.pickled is None:
             assert self.given is not None
             return self.given
-        bucket: AnyBucket = pickle.loads(self.pickled)
+        bucket: AnyBucket = received(self.pickled)
         return bucket

@@ -25,7 +25,6 @@ The server ends when the daemon of the workers has ended, or when nobody has ask
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import threading
 import time
@@ -34,7 +33,7 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
-from ensue.spark.streaming.exchange import Reply, Request
+from ensue.spark.streaming.exchange import Reply, Request, received, shipped
 from ensue.spark.streaming.live import LiveStates
 from ensue.spark.streaming.stepping import AnyBucket, AnyState, advance
 
@@ -103,7 +102,7 @@ class OperatorServer:
         bucket = self.buckets.pop(identity, None)
         if bucket is None:
             connection.send(("bucket",))
-            bucket = pickle.loads(connection.recv_bytes())
+            bucket = received(connection.recv_bytes())
         self.buckets[identity] = bucket
         while len(self.buckets) > _MOST_BUCKETS:
             self.buckets.popitem(last=False)
@@ -116,7 +115,7 @@ def portable(error: Exception) -> Exception:
 
     error.add_note("".join(traceback.format_tb(error.__traceback__)).rstrip())
     try:
-        pickle.loads(pickle.dumps(error))
+        received(shipped(error))
     except Exception:
         # The class of a user's library, say, which cannot be made from its arguments alone.
         return RuntimeError("".join(traceback.format_exception(error)))
