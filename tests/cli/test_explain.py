@@ -54,6 +54,21 @@ def test_cost_and_plan_come_first() -> None:
     assert titles == ["cost", "plan", "query", "formula", "predicates", "automaton"]
 
 
+def test_every_query_of_a_chain_is_explained() -> None:
+    chain = (
+        "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a ; B; "
+        "SELECT * FROM D WHERE (D AS d ; D AS e) FILTER e.v > d.v"
+    )
+    shown = ensue("explain", chain).stdout
+    titles = [line for line in shown.splitlines() if line and not line.startswith(" ")]
+    each = ["cost", "plan", "query", "formula", "predicates", "automaton"]
+    last = ["cost", "plan", "conditions", *each[2:]]
+    first = ["cost", "plan", "aggregates", *each[2:]]
+    assert titles == ["chain", "stream D", *first, "the query", *last]
+    assert "S ──▶ D" in shown
+    assert "FROM S" in shown
+
+
 def test_the_automaton_is_drawn() -> None:
     assert ensue("explain", QUERY, "--format", "svg").stdout.startswith("<svg")
 

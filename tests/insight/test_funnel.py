@@ -145,3 +145,13 @@ def test_streams_are_given_by_name() -> None:
     query = ensue.compile("SELECT * FROM S, T WHERE S>A ; T>B WITHIN 9 [ts]")
     left, right = [{"type": "A", "ts": 1}], [{"type": "B", "ts": 2}]
     assert query.funnel({"S": left, "T": right}).matches == 1
+
+
+@pytest.mark.parametrize("ask", ["funnel", "near_misses"])
+def test_a_mistake_is_shown_in_the_query_as_it_was_written(ask: str) -> None:
+    query = ensue.compile("SELECT * FROM S WHERE A ; B AS b FILTER b[v > 1 AND v > 'x']")
+    with pytest.raises(ensue.CeqlTypeError) as caught:
+        getattr(query, ask)(rows("A1 B1"))
+    shown = str(caught.value)
+    assert "--> query:1:53" in shown
+    assert query.source.text in shown

@@ -68,3 +68,18 @@ def told(select: str, where: str) -> str:
 )
 def test_explain_says_how_it_is_computed(select: str, where: str, expected: str) -> None:
     assert expected in told(select, where)
+
+
+@pytest.mark.parametrize(
+    ("select", "where", "expected"),
+    [
+        ("*", "A", "An event visits the start alone, whatever"),
+        ("*", "A ; B", "An event visits at most 1 state, whatever"),
+        ("*", "A ; B ; C", "An event visits at most 2 states, whatever"),
+        ("*", "A", "automaton: 1 predicate on"),
+        ("*", "(A AS a ; B AS b) FILTER b.v = a.v", "configurations of at most 1 state: those"),
+        ("count(*)", "A ; B", "the runs of at most 1 state, 1 number each"),
+    ],
+)
+def test_one_is_no_plural(select: str, where: str, expected: str) -> None:
+    assert expected in told(select, where)

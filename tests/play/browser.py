@@ -24,6 +24,10 @@ _FLAGS = (
     "--disable-background-networking --disable-component-update --window-size=1400,900"
 ).split()
 
+ELSEWHERE = "playground.test"
+"""A name of this machine that the browser takes for another one's: its page is not encrypted, so it
+has less than a page of this machine."""
+
 
 def _found(variable: str, *names: str) -> str | None:
     given = os.environ.get(variable)
@@ -42,7 +46,8 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
         )
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for flag in (*_FLAGS, f"--user-data-dir={folder}"):
+    elsewhere = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"
+    for flag in (*_FLAGS, elsewhere, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     running = webdriver.Chrome(options=options, service=Service(driver))

@@ -13,7 +13,7 @@ from selenium.webdriver.support.ui import Select
 
 from ensue.play.server import Playground, Server
 from ensue.play.start import Start, examples
-from tests.play.browser import Page, browser
+from tests.play.browser import ELSEWHERE, Page, browser
 from tests.play.test_server import serving
 from tests.waiting import wait_until
 
@@ -305,3 +305,21 @@ def test_a_page_without_the_token_shows_nothing(opened: Page, playground: Playgr
         page.driver.get(page.url)
         assert "token is missing" in page.text("#view .problem")
     opened.complaints()
+
+
+def test_the_page_works_from_another_machine(opened: Page, playground: Playground) -> None:
+    with serving(token="secret", like=playground) as server:
+        page = Page(opened.driver, server.url.replace("127.0.0.1", ELSEWHERE))
+        page.open()
+        assert page.driver.execute_script("return isSecureContext") is False
+        page.events(EVENTS)
+        page.query(QUERY)
+        assert page.text("#count") == "2"
+        page.click("#share")
+        wait_until(lambda: "#s=" in page.driver.current_url, "the link is made")
+        link = page.driver.current_url
+        page.query("SELECT * FROM S WHERE X")
+        page.open("&s=" + link.partition("#s=")[2])
+        assert page.one("#editor textarea").get_property("value") == QUERY
+        assert page.text("#count") == "2"
+        assert not page.complaints()

@@ -8,12 +8,14 @@ and is reported as such.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.windows import window_of
+from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
 from ensue.engine.run import find_matches
 from ensue.engine.text_options import text_options
@@ -24,6 +26,8 @@ from ensue.language import tree
 from ensue.language.parser import parse_source
 from ensue.language.printer import format_query
 from ensue.options import EventsLike, Limits, ReadOptions, with_settings
+from ensue.plan.mode import ExecutionMode
+from ensue.predicates.vectors import UnsupportedError
 from ensue.results.matches import Matches
 from ensue.stream.times import Time
 
@@ -233,17 +237,31 @@ def evaluator(
     limits: Limits,
     until: Time | None,
     most_events: int | None,
+    *,
+    splits: bool = True,
 ) -> Evaluator:
     """Read the events, as many as are looked at, for variants of a query.
 
     Args:
         most_events: how many; None: as many as take a bounded time.
+        splits: whether variants are those of a query in which each condition stands by itself.
     """
     if isinstance(events, KeptEvents):
-        return Evaluator(query, events, options, limits, until)
-    read = with_settings(options, query.settings)
-    kept = keep_events(query, events, read, look_at(query, most_events))
+        kept = events
+    else:
+        read = with_settings(options, query.settings)
+        kept = keep_events(query, events, read, look_at(query, most_events))
+    _check_types(query, kept, options, limits)
+    query = with_split_conditions(query) if splits else query
     return Evaluator(query, kept, options, limits, until)
+
+
+def _check_types(query: Query, events: KeptEvents, options: ReadOptions, limits: Limits) -> None:
+    """Bind a query to the columns of the events, so that errors show it as it was written."""
+    mode = ExecutionMode(False, limits, silent=True)
+    pipeline = Pipeline({"": query}, with_settings(options, query.settings), mode)
+    with suppress(UnsupportedError):  # decided on listing
+        pipeline.prepare(first_events(events, 1).source)
 
 
 def look_at(query: Query, most_events: int | None) -> int:

@@ -30,7 +30,6 @@ from ensue.insight.evaluation import (
     Sample,
     evaluator,
     plain,
-    with_split_conditions,
 )
 from ensue.insight.obstacles import CLAUSES, Obstacle, ObstacleKind, obstacles_of, without
 from ensue.insight.reasons import Reason, Reasons
@@ -128,7 +127,7 @@ def funnel(
     most_events: int | None = None,
 ) -> Funnel:
     """Count how far events come in a query, and what stops the others."""
-    engine = evaluator(with_split_conditions(query), events, options, limits, until, most_events)
+    engine = evaluator(query, events, options, limits, until, most_events)
     parsed = engine.query.tree
     steps = steps_of(parsed.pattern)
     obstacles = [each for each in obstacles_of(parsed) if each.kind not in CLAUSES]

@@ -27,7 +27,6 @@ from ensue.insight.evaluation import (
     KeptEvents,
     Sample,
     evaluator,
-    with_split_conditions,
 )
 from ensue.insight.obstacles import Obstacle, ObstacleKind, obstacles_of, without
 from ensue.insight.reasons import Reason, Reasons
@@ -117,7 +116,7 @@ def near_misses(
     most_events: int | None = None,
 ) -> NearMisses:
     """Find what came nearest to a match of a query."""
-    engine = evaluator(with_split_conditions(query), events, options, limits, until, most_events)
+    engine = evaluator(query, events, options, limits, until, most_events)
     search = _Search(engine)
     whole = [search.without_obstacle(each) for each in obstacles_of(search.base)]
     found = list(search.by_turns(whole))[:n]

@@ -108,7 +108,7 @@ def step_through(
     """Follow a query through the first events of a stream."""
     if isinstance(events, KeptEvents):
         events = first_events(events, most_events)
-    engine = evaluator(query, events, options, limits, until, most_events)
+    engine = evaluator(query, events, options, limits, until, most_events, splits=False)
     select = tree.Selection(query.tree.select.strategy, True, (), ())
     variant = engine.variant(replace(query.tree, select=select, every=None))
     assert variant is not None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ensue.analysis.bound import BoundQuery
 from ensue.analysis.conditions import Each
+from ensue.analysis.context import count
 from ensue.analysis.derived import Level
 from ensue.automata.compiled import Compiled
 from ensue.automata.draw import Drawing, draw
@@ -60,15 +61,24 @@ def explained_parts(plan: PhysicalPlan) -> list[tuple[str, str]]:
 
 def explain_levels(levels: Sequence[Level], plans: Sequence[PhysicalPlan]) -> str:
     """Draw the chain of derived streams, and explain each of its queries."""
+    parts = [("chain", chain_text(levels))]
+    parts += [
+        (level_title(level), explain(plan)) for level, plan in zip(levels, plans, strict=True)
+    ]
+    return "\n\n".join(f"{title}\n{indented(text)}" for title, text in parts)
+
+
+def chain_text(levels: Sequence[Level]) -> str:
+    """Write which streams each query of a chain reads, a line for each query."""
     names = [level.name or "the query" for level in levels]
     reads = [", ".join((*level.given, *level.derived)) for level in levels]
     width = max(map(len, reads))
-    chain = [f"{read:<{width}} ──▶ {name}" for read, name in zip(reads, names, strict=True)]
-    parts = [("chain", "\n".join(chain))]
-    for level, plan in zip(levels, plans, strict=True):
-        title = f"stream {level.name}" if level.name else "the query"
-        parts.append((title, explain(plan)))
-    return "\n\n".join(f"{title}\n{indented(text)}" for title, text in parts)
+    return "\n".join(f"{read:<{width}} ──▶ {name}" for read, name in zip(reads, names, strict=True))
+
+
+def level_title(level: Level) -> str:
+    """Return the heading of one query of a chain."""
+    return f"stream {level.name}" if level.name else "the query"
 
 
 def automaton_of(plan: PhysicalPlan) -> Drawing:
@@ -84,7 +94,8 @@ def describe_plan(plan: PhysicalPlan) -> str:
     lines = [f"operator: {plan.operator}{because}"]
     if plan.compiled is not None:
         compiled = plan.compiled
-        lines.append(f"automaton: {len(compiled.predicates)} predicates on single events")
+        predicates = count(len(compiled.predicates), "predicate")
+        lines.append(f"automaton: {predicates} on single events")
         if compiled.plan.registers:
             lines.append(f"registers: {compiled.plan.registers}")
     if plan.choice is not None:
@@ -187,9 +198,9 @@ def _conditions(compiled: Compiled, formula: Formula, *, chooses: bool) -> str:
     )
     texts |= dict.fromkeys(each.text for each in subformulas(formula) if isinstance(each, Within))
     lines = [f"{text}:  {ways.get(text, _ONE_EVENT)}" for text in texts]
-    count = compiled.plan.registers
-    if count:
-        lines.append(f"{count} registers; runs with equal contents are one configuration")
+    if compiled.plan.registers:
+        registers = count(compiled.plan.registers, "register")
+        lines.append(f"{registers}; runs with equal contents are one configuration")
     following = {each.absent for each in compiled.plan.intervals if each.after}
     lines += [
         f"UNLESS {number + 1} is evaluated beside the pattern, and decided as matches are listed"
@@ -270,7 +281,7 @@ def _automaton(drawing: Drawing) -> str:
 
 def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]:
     bound = plan.bound
-    states = f"{drawing.states - 1}" if drawing.complete else "very many"
+    states = _most_states(drawing)
     match plan.operator:
         case "count by listing":
             choice = None if plan.residual is None else plan.residual.choice
@@ -280,12 +291,11 @@ def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]
         case "count":
             return _counting_cost(bound, states)
     lines = [
-        f"An event visits at most {states} states, whatever the window and the number of partial "
-        "matches."
+        f"An event visits {states}, whatever the window and the number of partial matches."
     ]
     if compiled.plan.registers:
         lines = [
-            f"An event visits the configurations of at most {states} states: those that an index "
+            f"An event visits the configurations of {states}: those that an index "
             "finds, at most as many as there are different register contents in the window, "
             "however many partial matches share them."
         ]
@@ -295,6 +305,14 @@ def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]
     else:
         lines.append("Memory is bounded by what starts within the window.")
     return lines
+
+
+def _most_states(drawing: Drawing) -> str:
+    """Tell how many states an event visits at most, beside the start."""
+    if not drawing.complete:
+        return "very many states"
+    beside = drawing.states - 1
+    return f"at most {count(beside, 'state')}" if beside else "the start alone"
 
 
 def _refusing_cost(plan: PhysicalPlan) -> list[str]:
@@ -322,9 +340,8 @@ def _counting_cost(bound: BoundQuery, states: str) -> list[str]:
     """Tell what it costs to count without listing."""
     numbers = 1 + len(bound.totals.columns if bound.totals is not None else ())
     lines = [
-        "Matches are counted, not listed: an event adds up the runs of at most "
-        f"{states} states, {numbers} number{'s' if numbers > 1 else ''} each, however many matches "
-        "there are."
+        f"Matches are counted, not listed: an event adds up the runs of {states}, "
+        f"{count(numbers, 'number')} each, however many matches there are."
     ]
     if bound.window is None:
         lines.append("Memory does not grow with the stream.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from ensue.cli.inputs import (
     schema_of_file,
 )
 from ensue.cli.terminal import exit_codes, output, say
+
+if TYPE_CHECKING:
+    from ensue.analysis.derived import Level
+    from ensue.plan.physical import PhysicalPlan
 
 
 class Picture(StrEnum):
@@ -64,27 +68,43 @@ def explain(
       ensue explain rule.ceql --format svg > rule.svg
     """
     with exit_codes():
-        from ensue.analysis.bind import bind
+        from ensue.analysis.bind import bind_levels
         from ensue.analysis.schema import OPEN
         from ensue.language.parser import parse_source
-        from ensue.plan.explain import automaton_of, explained_parts
+        from ensue.plan.explain import automaton_of
         from ensue.plan.physical import make_plan
 
         source = query_source(query)
         values = read_parameters(param) if param else None
         refuse_unknown_parameters(source, values or {})
         known = schema_of_file(schema, partial=True) or OPEN
-        bound = bind(parse_source(source), source, known, values)
-        plan = make_plan(bound, assume_numbers=True)
+        levels = bind_levels(parse_source(source), source, known, values)
+        plans = [make_plan(level.bound, assume_numbers=True) for level in levels]
+        plan = plans[-1]
         match format:
             case Picture.TEXT:
-                _show(explained_parts(plan))
+                _show_levels(levels, plans)
             case Picture.SVG:
                 say(str(automaton_of(plan).to_svg()))
             case Picture.DOT:
                 say(automaton_of(plan).to_dot())
             case Picture.MERMAID:
                 say(automaton_of(plan).to_mermaid())
+
+
+def _show_levels(levels: Sequence[Level], plans: Sequence[PhysicalPlan]) -> None:
+    """Explain a query, and each derived stream that it stands on, in their order."""
+    from rich.text import Text
+
+    from ensue.plan.explain import chain_text, explained_parts, level_title
+
+    if len(plans) == 1:
+        _show(explained_parts(plans[0]))
+        return
+    _show([("chain", chain_text(levels))])
+    for level, plan in zip(levels, plans, strict=True):
+        output().print(Text(f"\n{level_title(level)}\n", "bold magenta"), soft_wrap=True)
+        _show(explained_parts(plan))
 
 
 def _show(parts: Sequence[tuple[str, str]]) -> None:

@@ -11,7 +11,8 @@ import { compare, matches, why } from "./views.js";
 const VIEWS = { matches, step, compare, why };
 const STRATEGIES = ["ALL", "NEXT", "LAST", "MAX", "FIRST", "STRICT"];
 const page = { tab: "matches", position: 0, show: null };
-const id = crypto.randomUUID();
+// Not randomUUID: browsers have that on encrypted pages and on this machine alone.
+const id = Array.from(crypto.getRandomValues(new Uint32Array(4)), (each) => each.toString(16)).join("-");
 const answers = new Map();
 let token = "";
 let serial = 0;
