@@ -224,3 +224,8 @@ def test_a_query_that_was_run_is_copied_and_sent_without_its_tables() -> None:
     again = pickle.loads(pickle.dumps(query))
     assert again == query
     assert again.run(rows).count == 1
+
+
+def test_one_text_is_not_many_queries() -> None:
+    with pytest.raises(TypeError, match=r"many queries are \{name: query\}; one: ensue.compile"):
+        ensue.open(PAIRS)  # type: ignore[arg-type]

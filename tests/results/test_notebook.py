@@ -90,3 +90,10 @@ def test_a_stream_is_not_read_to_its_end() -> None:
 
     html = ensue.compile("SELECT * FROM S WHERE A").run(rows())._repr_html_()
     assert "matches of a stream, the first 20" in html
+
+
+def test_a_type_is_left_out_where_its_events_have_another_name() -> None:
+    events = [{"type": "A"}, {"type": "B"}]
+    html = ensue.run("SELECT * FROM S WHERE A AS a ; B", events)._repr_html_()
+    assert "<p>1 match</p>" in html
+    assert "<th>match</th><th>a</th><th>B</th>" in html

@@ -9,31 +9,44 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-STYLE = """
-.ensue-view{--e-ink:#20242c;--e-soft:#656d7a;--e-line:#dfe3e8;--e-bar:#3566a8;--e-key:#2850a7;
---e-str:#2f7d4f;--e-num:#8a4b08;--e-par:#8d4a9e;color:var(--e-ink);font-size:13px;
-font-family:ui-sans-serif,system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif}
-@media (prefers-color-scheme:dark){.ensue-view{--e-ink:#e4e7ec;--e-soft:#9aa3b0;--e-line:#3c434e;
---e-bar:#7fb0f0;--e-key:#8db8ff;--e-str:#7fcf9f;--e-num:#f0b070;--e-par:#cf9be0}}
-.ensue-view table{border-collapse:collapse;margin:6px 0;font-size:inherit;color:inherit}
-.ensue-view th,.ensue-view td{padding:3px 10px;text-align:left;border:0;background:none;
-vertical-align:top;color:inherit;white-space:nowrap}
-.ensue-view thead th{border-bottom:1px solid var(--e-line);font-weight:600}
-.ensue-view td.right,.ensue-view th.right{text-align:right;font-variant-numeric:tabular-nums}
-.ensue-view p{margin:4px 0;color:var(--e-soft)}
-.ensue-view pre,.ensue-view code{background:none;padding:0;margin:6px 0;color:inherit;
-font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
-.ensue-view details{margin:1px 0}
-.ensue-view summary{cursor:pointer;color:var(--e-soft);font-size:12px}
-.ensue-view .whole td{padding:0 10px 4px;border-bottom:1px solid var(--e-line)}
-.ensue-view .keyword{color:var(--e-key);font-weight:600}
-.ensue-view .string{color:var(--e-str)}
-.ensue-view .number{color:var(--e-num)}
-.ensue-view .parameter{color:var(--e-par)}
-.ensue-view .comment{color:var(--e-soft);font-style:italic}
-.ensue-view .bar{display:block;height:5px;margin-top:3px;border-radius:2px;background:var(--e-bar)}
-.ensue-view .ending td{color:var(--e-soft);font-size:12px;padding-left:2em}
-.ensue-view ul{list-style:none;padding-left:10px;margin:6px 0}
+_LIGHT = """{--e-ink:#20242c;--e-soft:#656d7a;--e-line:#dfe3e8;--e-bar:#3566a8;--e-key:#2850a7;
+--e-str:#2f7d4f;--e-num:#8a4b08;--e-par:#8d4a9e}"""
+_DARK = """{--e-ink:#e4e7ec;--e-soft:#9aa3b0;--e-line:#3c434e;--e-bar:#7fb0f0;--e-key:#8db8ff;
+--e-str:#7fcf9f;--e-num:#f0b070;--e-par:#cf9be0}"""
+
+# Notebooks have a theme of their own, whatever the system has: Jupyter's, and that of VS Code.
+# Their rules for tables (text on the right, striped rows) name two classes; ours name three.
+STYLE = f"""
+.ensue-view{_LIGHT}
+@media (prefers-color-scheme:dark){{.ensue-view{_DARK}}}
+[data-jp-theme-light=true] .ensue-view,.vscode-light .ensue-view{_LIGHT}
+[data-jp-theme-light=false] .ensue-view,.vscode-dark .ensue-view{_DARK}
+.ensue-view{{color:var(--e-ink);font-size:13px;
+font-family:ui-sans-serif,system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif}}
+.ensue-view table{{border-collapse:collapse;margin:6px 0;font-size:inherit;color:inherit}}
+.ensue-view.ensue-view.ensue-view th,
+.ensue-view.ensue-view.ensue-view td{{padding:3px 10px;text-align:left;border:0;background:none;
+vertical-align:top;color:inherit;white-space:nowrap}}
+.ensue-view.ensue-view.ensue-view thead th{{border-bottom:1px solid var(--e-line);font-weight:600}}
+.ensue-view.ensue-view.ensue-view tr{{background:none}}
+.ensue-view.ensue-view.ensue-view td.right,
+.ensue-view.ensue-view.ensue-view th.right{{text-align:right;font-variant-numeric:tabular-nums}}
+.ensue-view p{{margin:4px 0;color:var(--e-soft)}}
+.ensue-view pre,.ensue-view code{{background:none;padding:0;margin:6px 0;color:inherit;
+font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}}
+.ensue-view details{{margin:1px 0}}
+.ensue-view summary{{cursor:pointer;color:var(--e-soft);font-size:12px}}
+.ensue-view.ensue-view.ensue-view .whole td{{padding:0 10px 4px;
+border-bottom:1px solid var(--e-line)}}
+.ensue-view .keyword{{color:var(--e-key);font-weight:600}}
+.ensue-view .string{{color:var(--e-str)}}
+.ensue-view .number{{color:var(--e-num)}}
+.ensue-view .parameter{{color:var(--e-par)}}
+.ensue-view .comment{{color:var(--e-soft);font-style:italic}}
+.ensue-view .bar{{display:block;height:5px;margin-top:3px;border-radius:2px;
+background:var(--e-bar)}}
+.ensue-view.ensue-view.ensue-view .ending td{{color:var(--e-soft);font-size:12px;padding-left:2em}}
+.ensue-view ul{{list-style:none;padding-left:10px;margin:6px 0}}
 """
 
 

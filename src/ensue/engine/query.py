@@ -390,6 +390,8 @@ def _compiled(
     functions: Mapping[str, UserFunction] | None,
     aggregates: Mapping[str, UserAggregate] | None,
 ) -> dict[str, Query]:
+    if isinstance(queries, str | Query):
+        raise TypeError("many queries are {name: query}; one: ensue.compile(text).open()")
     return {
         name: each
         if isinstance(each, Query)

@@ -290,9 +290,7 @@ def _cost(plan: PhysicalPlan, drawing: Drawing, compiled: Compiled) -> list[str]
             return [ON_GRAPH if plan.choice is None else CHOSEN]
         case "count":
             return _counting_cost(bound, states)
-    lines = [
-        f"An event visits {states}, whatever the window and the number of partial matches."
-    ]
+    lines = [f"An event visits {states}, whatever the window and the number of partial matches."]
     if compiled.plan.registers:
         lines = [
             f"An event visits the configurations of {states}: those that an index "

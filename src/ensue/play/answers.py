@@ -20,6 +20,7 @@ from ensue.play.bounds import MOST_DRAWN, MOST_MATCHES
 from ensue.results.display import cell
 from ensue.results.match import Match
 from ensue.results.matches import Matches
+from ensue.results.notebook import named_twice
 from ensue.results.timeline import matches_timeline
 
 Answer = dict[str, Any]
@@ -78,14 +79,7 @@ def _columns(matches: Matches, listed: Sequence[Match], names: Sequence[str]) ->
     if matches.schema.totals is not None:
         return [name for name in names if name != "query"]
     left_out = {"query", "start", "end", *(() if matches.has_time else ("start_time", "end_time"))}
-    types = set(listed[0].chunk.stream.types.unique().to_pylist()) if listed else set()
-    named = [name for name in matches.schema.variables if name not in types]
-    for name in types & set(matches.schema.variables):
-        if all(
-            set(bound.get(name, ())) <= {at for other in named for at in bound.get(other, ())}
-            for bound in (match.bindings for match in listed)
-        ):
-            left_out.add(name)
+    left_out |= named_twice(listed, matches.schema.variables)
     return [name for name in names if name not in left_out]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ensue.analysis.context import count
 from ensue.drawing.html import Cell, details, table, view
 from ensue.drawing.svg import styles
 from ensue.results.display import cell
@@ -26,7 +28,7 @@ def matches_html(first: Matches, number: int | None, whole: bool, most: int) -> 
         most: how many are shown.
     """
     rows = first.to_arrow()
-    known = "matches of a stream" if number is None else f"{number:,} matches"
+    known = "matches of a stream" if number is None else count(number, "match", "matches")
     more = f", the first {most}" if number is None or number > most else ""
     heading = f"<p>{'' if whole else 'at least '}{known}{more}</p>"
     if first.schema.totals is not None or not rows.num_rows:
@@ -35,11 +37,11 @@ def matches_html(first: Matches, number: int | None, whole: bool, most: int) -> 
             ([cell(each) for each in row.values()][:_MOST_COLUMNS] for row in rows.to_pylist()),
         )
         return view(heading, body)
+    left_out = {"match_id", "start", "end"} | named_twice(list(first), first.schema.variables)
     names = [
         name
         for name in rows.column_names
-        if name not in ("match_id", "start", "end")
-        and (first.has_time or not name.endswith("_time"))
+        if name not in left_out and (first.has_time or not name.endswith("_time"))
     ][:_MOST_COLUMNS]
     lines: list[list[Cell]] = []
     for match, row in zip(first, rows.select(names).to_pylist(), strict=True):
@@ -47,6 +49,22 @@ def matches_html(first: Matches, number: int | None, whole: bool, most: int) -> 
         # The picture above has the style already.
         lines.append([details("events", match_details(match).replace(styles(), ""))])
     return view(heading, str(first.timeline()), table(["match", *names], lines))
+
+
+def named_twice(matches: Sequence[Match], variables: Collection[str]) -> set[str]:
+    """Return the variables that are types whose events all have another name, too."""
+    if not matches:
+        return set()
+    types = set(matches[0].chunk.stream.types.unique().to_pylist())
+    named = [name for name in variables if name not in types]
+
+    def is_named(match: Match, name: str) -> bool:
+        others = {at for other in named for at in match.bindings.get(other, ())}
+        return set(match.bindings.get(name, ())) <= others
+
+    return {
+        name for name in types & set(variables) if all(is_named(match, name) for match in matches)
+    }
 
 
 def match_details(match: Match) -> str:
