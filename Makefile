@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kafka-demo test pipelines lint format fuzz bench peers tables pictures docs dist clean
+.PHONY: help demo kafka-demo test adequacy pipelines lint format fuzz bench peers tables pictures docs dist clean
 
 help: ## Show this list
 	@echo "Usage: make TARGET [ARGS='more arguments']"
@@ -25,7 +25,10 @@ kafka-demo: $(READY) ## Send trades to a Kafka broker of its own, and show alert
 test: $(READY) ## Run all tests and doctests (ARGS='-k printer' for some of them)
 	@$(BIN)/python -m pytest -q -n 3 $(ARGS)
 
-pipelines: $(READY) ## Run the tests with a browser, a Kafka broker, Delta Lake, Iceberg, executors, Spark Connect (fetches jars once)
+adequacy: $(READY) ## Ask whether the tests would notice: engines that are wrong, what random queries cover
+	@$(BIN)/python -m pytest -q -n 2 -m adequacy tests $(ARGS)
+
+pipelines: $(READY) ## Run more streams, and the tests with a browser, Kafka, Delta Lake, Iceberg, executors, Connect (fetches jars once)
 	@$(BIN)/python -m pytest -q -m pipelines tests/play tests/spark $(ARGS)
 
 lint: $(READY) ## Check style, formatting, types and who imports whom
@@ -47,7 +50,7 @@ ROUNDS ?= 14
 fuzz: $(READY) ## Run the property tests on a million examples (takes hours; ROUNDS=1 is a fourteenth)
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "Round $$round of $(ROUNDS)"; \
-	  ENSUE_FUZZ=1 $(BIN)/python -m pytest -q -n 2 -k 'not mutation' $(FUZZED) $(ARGS) || exit 1; \
+	  ENSUE_FUZZ=1 $(BIN)/python -m pytest -q -n 2 -m 'not adequacy and not pipelines' $(FUZZED) $(ARGS) || exit 1; \
 	done
 
 bench: $(READY) ## Run the benchmarks

@@ -21,7 +21,7 @@ FUZZ = bool(os.environ.get("ENSUE_FUZZ"))
 settings.register_profile(
     "tests",
     deadline=None,
-    max_examples=50,
+    max_examples=35,
     derandomize="CI" in os.environ,
     print_blob=True,
 )
@@ -37,13 +37,13 @@ settings.register_profile(
 )
 settings.load_profile("fuzz" if FUZZ else "tests")
 
-broad = settings(max_examples=40_000 if FUZZ else 250)
+broad = settings(max_examples=40_000 if FUZZ else 150)
 """For the few equalities that hold of every query and every stream."""
 
-costly = settings(max_examples=2_000 if FUZZ else 20)
+costly = settings(max_examples=2_000 if FUZZ else 15)
 """For examples that take ten times as long as others: sessions with a snapshot at every event."""
 
-heavy = settings(max_examples=1_000 if FUZZ else 8)
+heavy = settings(max_examples=1_000 if FUZZ else 6)
 """For examples that evaluate dozens of queries each, of tests that have many parameters besides."""
 
 

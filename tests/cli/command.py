@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,10 @@ class Command(subprocess.Popen[str]):
 
 
 def start(*arguments: object, folder: Path | None = None) -> Command:
-    """Start a command in a process of its own."""
+    """Start a command in a process of its own, which SIGINT reaches.
+
+    A process that a shell starts in the background ignores that signal, and so would its children.
+    """
     return Command(
         [sys.executable, "-m", "ensue", *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -52,4 +56,5 @@ def start(*arguments: object, folder: Path | None = None) -> Command:
         text=True,
         cwd=folder,
         env={**os.environ, **NARROW},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )

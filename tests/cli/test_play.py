@@ -43,7 +43,7 @@ def shown(url: str) -> dict[str, Any]:
     request = urllib.request.Request(
         f"{url}ask", json.dumps({"kind": "start"}).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=600) as response:
+    with urllib.request.urlopen(request, timeout=120) as response:
         answer: dict[str, Any] = json.load(response)
         return answer
 
@@ -57,7 +57,7 @@ def test_a_query_and_its_events_are_shown_until_it_is_interrupted(folder: Path) 
         assert url.startswith("http://127.0.0.1:")
         first = shown(url)
         process.send_signal(signal.SIGINT)
-        assert process.wait(600) == 0
+        assert process.wait(120) == 0
     assert first["query"] == f'+++\ntitle = "rising"\n+++\n{QUERY}'
     assert (first["events"], first["name"]) == ("type,v,at\nA,1,5\nB,2,6\n", "e.csv")
     assert first["settings"] == {"time": "at", "time_unit": "s", "params": {"low": 1}}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -158,6 +159,7 @@ def test_aggregates_anywhere_eq_reference(pair: Pair) -> None:
     check(pair)
 
 
+@pytest.mark.adequacy
 def test_few_aggregates_need_the_definition() -> None:
     """Only where values decide which runs compete: inside NEXT, LAST, MAX, UNLESS.
 
@@ -203,6 +205,7 @@ def test_aggregates_in_pieces_eq_whole(pair: Pair, data: st.DataObject) -> None:
     assert found(chunked) == found(ready.run(table))
 
 
+@pytest.mark.adequacy
 def test_filters_on_aggregates_matter() -> None:
     """At least half of the random queries find something else without their filter."""
     seen: list[bool] = []

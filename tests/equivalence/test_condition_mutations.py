@@ -25,6 +25,8 @@ from ensue.results.residual_filter import ResidualFilter
 from tests.equivalence.mutations import Patch, Registry
 from tests.equivalence.suite import first_failure, related_suite
 
+pytestmark = pytest.mark.adequacy
+
 mutation = Registry()
 
 

@@ -201,6 +201,7 @@ def _is_correlated(formula: f.Formula) -> bool:
     return any(isinstance(each, f.Unless) and each.outer for each in f.subformulas(formula))
 
 
+@pytest.mark.adequacy
 def test_random_pairs_have_what_makes_conditions_hard() -> None:
     known = _drawn()
     formulas = [_formula(query, rows) for query, rows in known]
@@ -213,6 +214,7 @@ def test_random_pairs_have_what_makes_conditions_hard() -> None:
     assert sum(any(a["ts"] == b["ts"] for a, b in pairwise(rows)) for rows in streams) > 25
 
 
+@pytest.mark.adequacy
 def test_many_conditions_matter_and_nearly_all_take_the_fast_path() -> None:
     """A third at least: what happens right of an UNLESS seldom decides by its conditions alone."""
     known = _drawn()

@@ -29,6 +29,8 @@ from ensue.options import ReadOptions
 from tests.equivalence.test_not_followed import by_definition, told
 from tests.equivalence.test_sessions import table
 
+pytestmark = pytest.mark.adequacy
+
 Patch = pytest.MonkeyPatch
 Row = dict[str, Any]
 

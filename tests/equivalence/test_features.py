@@ -57,6 +57,7 @@ def drawn(count: int, cases: st.SearchStrategy[Case]) -> list[Case]:
     return [case for case in effort.drawn(cases, count, count) if case.legal]
 
 
+@pytest.mark.adequacy
 def test_any_two_features_meet() -> None:
     table = sample()
     missing = table.missing()

@@ -12,6 +12,8 @@ from tests.equivalence import mutated_engine, mutated_machines  # noqa: F401
 from tests.equivalence.mutations import Patch, mutation, noticed_by
 from tests.equivalence.suite import first_failure, suite
 
+pytestmark = pytest.mark.adequacy
+
 
 def test_the_engine_passes_the_suite() -> None:
     failure = first_failure()

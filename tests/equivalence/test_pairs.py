@@ -18,6 +18,7 @@ def longest_match(pair: Pair) -> int:
     return max((len(match.positions) for match in matches), default=0)
 
 
+@pytest.mark.adequacy
 @pytest.mark.parametrize("number", [1, 2])
 def test_half_of_the_pairs_have_a_match_of_three_or_more_events(number: int) -> None:
     drawn = collected(120, number)

@@ -21,6 +21,8 @@ from ensue.stream.store import EventStore
 from tests.equivalence.test_engine import described
 from tests.pairs import collected
 
+pytestmark = pytest.mark.adequacy
+
 Patch = pytest.MonkeyPatch
 
 WRITTEN = (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.equivalence.mutations import noticed_by
+
+pytestmark = pytest.mark.adequacy
 
 
 def test_mutations_of_totals_are_noticed() -> None:

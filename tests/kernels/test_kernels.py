@@ -68,6 +68,7 @@ def test_jit_eq_nojit(questions: list[Question], expected: str, tmp_path: Path) 
     assert digest_elsewhere(questions, tmp_path, NUMBA_DISABLE_JIT="1") == expected
 
 
+@pytest.mark.pipelines
 def test_bounds_checked_eq_unchecked(
     questions: list[Question], expected: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
@@ -78,6 +79,7 @@ def test_bounds_checked_eq_unchecked(
     assert found == expected
 
 
+@pytest.mark.pipelines
 def test_numbas_own_pipeline_gives_the_same(
     questions: list[Question], tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

@@ -14,7 +14,7 @@ import ensue.spark
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Two cores; a task that fails is tried again, up to four times.
+    """Two cores; a task that fails is tried once again.
 
     Java compiles quickly instead of well: no test asks the same long enough to win that back.
     Spark's handler of SIGINT ends jobs and raises; other tests of the process send that signal.
@@ -26,7 +26,7 @@ def spark() -> Iterator[SparkSession]:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = ensue.spark.session("local[2,4]", config=config)
+        running = ensue.spark.session("local[2,2]", config=config)
         signal.signal(signal.SIGINT, handler)
         yield running
         running.stop()

@@ -14,7 +14,7 @@ from tests.spark.frames import frame_of, ids_by_query, local
 from tests.spark.random_queries import SEED, Family, batch
 from tests.strategies import Language
 
-MANY, FEW = (50, 20) if FUZZ else (20, 12)
+MANY, FEW = (50, 20) if FUZZ else (14, 8)
 PLAIN, CONDITIONS = Language(), Language(conditions=True)
 
 

@@ -80,6 +80,7 @@ def check(
     return known
 
 
+@pytest.mark.pipelines
 def test_rules_of_a_function_change_while_a_stream_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_run_on_spark_without_any_java_on_the_machine(tmp_path: Path) -> None:
     assert found
 
 
+@pytest.mark.pipelines
 def test_demo_on_spark(spark: SparkSession) -> None:
     outcome = run("demo", "--engine", "spark", "--events", 20_000)
     assert outcome.code == 0

@@ -45,6 +45,7 @@ def test_counts_of_what_is_not_followed_are_the_same_on_spark(spark: SparkSessio
     assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
 
 
+@pytest.mark.pipelines
 def test_matches_come_out_of_a_stream_when_the_watermark_passes_their_deadline(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def test_spark_batch_eq_local_with_derived_streams(spark: SparkSession) -> None:
     assert "share the key" in told
 
 
+@pytest.mark.pipelines
 def test_spark_stream_eq_local_with_derived_streams(spark: SparkSession, tmp_path: Path) -> None:
     source, chance = Source(spark, tmp_path / "events"), random.Random(SEED)
     table = trades(60, chance)

@@ -85,6 +85,7 @@ def driver(program: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
+@pytest.mark.pipelines
 def test_a_stream_whose_driver_is_killed_goes_on_from_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_matches_of_an_observed_frame_can_be_joined_united_and_cached(spark: Spa
         missing(found.limit(1))
 
 
+@pytest.mark.pipelines
 def test_streams_count_what_queries_need(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path / "events")
     source.write(EVENTS.slice(0, 4))

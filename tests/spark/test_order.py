@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -84,6 +85,7 @@ def shown(found: DataFrame) -> list[str]:
     return sorted(f"{row.x} {row.y}" for row in pairs)
 
 
+@pytest.mark.pipelines
 def test_batch_and_stream_agree_on_events_that_differ_in_structs(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -234,8 +234,8 @@ def test_predicate_in_spark_eq_local_for_every_operator_and_column(frame: DataFr
 
 
 def test_predicate_in_spark_eq_local(frame: DataFrame) -> None:
-    given_, _ = compare(frame, drawn(predicates(2), 400, SEED))
-    assert given_ > 150
+    given_, _ = compare(frame, drawn(predicates(2), 200, SEED))
+    assert given_ > 75
 
 
 def test_predicate_in_spark_eq_local_in_another_time_zone_and_without_ansi(

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from ensue.spark import recognize
@@ -43,6 +44,7 @@ def test_spark_batch_chooses_as_local(spark: SparkSession) -> None:
     assert ids_by_query(found) == expected
 
 
+@pytest.mark.pipelines
 def test_spark_stream_chooses_as_local(spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(SEED)
     table = events()

@@ -96,7 +96,13 @@ def ids_of(found: list[Any]) -> dict[str, Counter[str]]:
     return ids
 
 
-@pytest.mark.parametrize("conditions", [False, True], ids=["plain", "conditions"])
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param(False, id="plain"),
+        pytest.param(True, id="conditions", marks=pytest.mark.pipelines),
+    ],
+)
 def test_spark_stream_eq_local(spark: SparkSession, tmp_path: Path, conditions: bool) -> None:
     chance = random.Random(SEED)
     language = Language(conditions=conditions)
@@ -180,6 +186,7 @@ def test_late_events_are_counted_shown_and_take_no_part(
         recognize(source.frame(), text, **options, late="x")
 
 
+@pytest.mark.pipelines
 def test_metrics_come_with_the_progress_of_each_pass(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path / "events")
     table = trades(60, random.Random(SEED))
@@ -220,6 +227,7 @@ def test_metrics_come_with_the_progress_of_each_pass(spark: SparkSession, tmp_pa
     )
 
 
+@pytest.mark.pipelines
 def test_another_query_does_not_go_on_from_a_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -233,6 +241,7 @@ def test_another_query_does_not_go_on_from_a_checkpoint(
         drain(recognize(frame, {"keys": changed}, time="ts", lateness=1), tmp_path)
 
 
+@pytest.mark.pipelines
 def test_the_watermark_may_be_the_frames_own_and_totals_come_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -274,6 +283,7 @@ def test_the_watermark_may_be_the_frames_own_and_totals_come_out(
         assert of(name, "g", "n", "s") == sorted(expected)
 
 
+@pytest.mark.pipelines
 def test_an_idle_stream_moves_on_by_processing_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +322,7 @@ def _wait_for_rows(spark: SparkSession, query: Any, count: int) -> None:
     )
 
 
+@pytest.mark.pipelines
 def test_the_rate_source_with_a_processing_time_trigger(spark: SparkSession) -> None:
     rate = spark.readStream.format("rate").option("rowsPerSecond", 30).load()
     events = rate.selectExpr(

@@ -57,6 +57,7 @@ def told(block: Block, names: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(f"line {block.line}", out.getvalue(), "")]
 
 
+@pytest.mark.pipelines
 def test_the_tutorial_does_what_it_says(tmp_path: Path, spark: SparkSession) -> None:
     found = blocks(PAGE.read_text(encoding="utf-8"))
     names: dict[str, Any] = {}

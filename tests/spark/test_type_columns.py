@@ -46,6 +46,7 @@ def test_spark_batch_eq_local(spark: SparkSession, pushdown: bool) -> None:
     assert ids_by_query(found) == expected
 
 
+@pytest.mark.pipelines
 def test_spark_stream_eq_local(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path / "events")
     for first in (0, 3):
