@@ -41,6 +41,20 @@ _FIRST = {
     "a strategy": "SELECT NEXT * FROM S WHERE A AS a ; B+ AS b WITHIN 9 EVENTS",
     "a condition with =": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
     "a condition with <": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS",
+    "two conditions": "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c "
+    "FILTER a.v = b.v AND b.v < c.v WITHIN 9 EVENTS",
+    "a condition with !=": "SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v != b.v "
+    "WITHIN 9 EVENTS",
+    "a condition on a difference": "SELECT * FROM S WHERE A AS a ; B AS b "
+    "FILTER b.v - a.v > 1 WITHIN 9 EVENTS",
+    "a step between two that are equal": "SELECT * FROM S WHERE A AS a ; B AS b ; A AS c "
+    "FILTER a.v = c.v WITHIN 9 EVENTS",
+    "a step between two that are ordered": "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c "
+    "FILTER a.v < c.v WITHIN 9 EVENTS",
+    "a computed column over a condition": "SELECT *, b.v - a.v AS d FROM S "
+    "WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS",
+    "LAST over a condition": "SELECT LAST * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v "
+    "WITHIN 9 EVENTS",
     "FIRST over a condition": "SELECT FIRST * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v "
     "WITHIN 9 EVENTS",
     "MAX over a condition": "SELECT MAX * FROM S WHERE A AS a ; B+ AS b FILTER a.v = b.v "
@@ -52,6 +66,8 @@ _FIRST = {
     "count(*)": "SELECT count(*), sum(b.v) AS s FROM S WHERE A AS a ; B AS b WITHIN 9 EVENTS",
     "count(*) over a condition": "SELECT count(*), sum(b.v) AS s FROM S "
     "WHERE A AS a ; B AS b FILTER a.v = b.v WITHIN 9 EVENTS",
+    "count(*) over a condition with <": "SELECT count(*), sum(b.v) AS s FROM S "
+    "WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS",
     "EVERY": "SELECT count(*) FROM S WHERE A AS a ; B AS b WITHIN 9 [t] EVERY 2 SECONDS",
 }
 """The kinds of queries by the kernels that they need."""

@@ -115,10 +115,11 @@ def compaction_leaves_equalities_out_of_the_index(patch: Patch) -> None:
 def compaction_indexes_what_was_there_before(patch: Patch) -> None:
     original = configurations.rebuild
 
-    def rebuild(tables: Any, slots: Any, index: Any, trees: Any, keys: Any) -> None:
+    def rebuild(tables: Any, slots: Any, *rest: Any) -> None:
+        *_, keys = rest
         before = slots.registers.copy()
         slots.registers[: len(keys)] = before[: len(keys)][::-1]
-        original(tables, slots, index, trees, keys)
+        original(tables, slots, *rest)
         slots.registers[:] = before
 
     patch.setattr(configurations, "rebuild", rebuild)

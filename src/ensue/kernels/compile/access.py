@@ -107,3 +107,9 @@ def _write_2(_typing: Any, start: Any, length: Any, i: Any, j: Any, _value: Any)
 READ = {1: _read_1, 2: _read_2, 3: _read_3}
 WRITE = {1: _write_1, 2: _write_2}
 """By the number of dimensions."""
+
+GENERATORS = {
+    **dict.fromkeys(READ.values(), _read),
+    **dict.fromkeys(WRITE.values(), _write),
+}
+"""What generates the code of an access, where it need not be looked up by its types."""

@@ -22,10 +22,12 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import FunctionPass, LoweringPass, PassManager, register_pass
 from numba.core.typed_passes import NoPythonBackend, NopythonTypeInference
-from numba.core.untyped_passes import DeadBranchPrune, FixupArgs, TranslateByteCode
+from numba.core.untyped_passes import DeadBranchPrune, FixupArgs
 
 from ensue.kernels.compile.announcing import announce
 from ensue.kernels.compile.flatten import flatten
+from ensue.kernels.compile.inlining import Reader
+from ensue.kernels.compile.loading import all_loaded, load_all
 from ensue.kernels.compile.lowering import LeanLowering
 
 _manager: Any = PassManager
@@ -74,6 +76,12 @@ class LeanCompiler(CompilerBase):
 
     library: type[_Library] = _Library
 
+    def __init__(self, *args: Any) -> None:
+        load_all()
+        with all_loaded():
+            base: Any = super()
+            base.__init__(*args)
+
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
         state = self.state
@@ -95,19 +103,20 @@ class LeanCompiler(CompilerBase):
         them again and again takes a tenth of the time and frees nothing.
         """
         base: Any = super()
-        if not gc.isenabled():
-            return base._compile_core()
-        gc.disable()
-        try:
-            return base._compile_core()
-        finally:
-            gc.enable()
+        with all_loaded(self.state.targetctx):
+            if not gc.isenabled():
+                return base._compile_core()
+            gc.disable()
+            try:
+                return base._compile_core()
+            finally:
+                gc.enable()
 
     def passes(self) -> list[Any]:
         """Return the passes in order."""
         prune = [DeadBranchPrune] if types.none in self.state.args else []
         return [
-            TranslateByteCode,
+            Translate,
             FixupArgs,
             *prune,
             Flatten,
@@ -152,6 +161,21 @@ class Register(LoweringPass):
         function = make_function(module, name, "", 0, made.env, (state.library,))
         state.targetctx.insert_user_function(function, made.fndesc, [state.library])
         state["cr"] = made._replace(cfunc=function)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Translate(FunctionPass):
+    """Translate bytecode into statements."""
+
+    _name = "ensue_translate"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Read the function."""
+        state["func_ir"] = Reader(state.func_id).interpret(state["bc"])
         return True
 
 

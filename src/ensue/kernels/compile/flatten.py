@@ -14,6 +14,7 @@ import numba.core.types
 import numpy as np
 
 from ensue.kernels.compile.access import LENGTH, READ, WRITE, base
+from ensue.kernels.compile.bare import strip, stripped
 from ensue.kernels.compile.inlining import skip_copies, taken_in
 from ensue.kernels.compile.statements import (
     Blocks,
@@ -42,7 +43,7 @@ def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool
     """
     function.blocks = taken_in(function.blocks)
     _operate_on_numbers(function.blocks)
-    _widen(function.blocks, part_of)
+    calls = _widen(function.blocks, part_of)
     entry = function.blocks[min(function.blocks)]
     arguments = [
         each
@@ -60,6 +61,7 @@ def flatten(function: Any, kinds: Sequence[Any], part_of: Part, *, checked: bool
     first += _lengths(function.blocks, first)
     skip_copies(function.blocks)
     if not checked:
+        first += _strip(calls, known)
         first += _access(function.blocks, known)
     entry.body[:0] = first
     function._definitions = numba.core.ir_utils.build_definitions(function.blocks)
@@ -182,9 +184,13 @@ def _has_field(kind: Any, name: str) -> bool:
     return isinstance(kind, types.Array) and name == "shape"
 
 
-def _widen(blocks: Blocks, part_of: Part) -> None:
-    """Give subroutines whole numbers of 64 bits, so that each is compiled for one type alone."""
+def _widen(blocks: Blocks, part_of: Part) -> list[Any]:
+    """Give subroutines whole numbers of 64 bits, so that each is compiled for one type alone.
+
+    Return the calls of subroutines.
+    """
     targets = assignments(blocks)
+    calls = []
     for block in blocks.values():
         kept: list[Any] = []
         for statement in block.body:
@@ -206,8 +212,33 @@ def _widen(blocks: Blocks, part_of: Part) -> None:
                 value = ir.Global(subroutine.__name__, part_of(subroutine), statement.loc)
                 kept.append(ir.Assign(value, part, statement.loc))
                 statement.value.func = part
+                calls.append(statement.value)
             kept.append(statement)
         block.body = kept
+    return calls
+
+
+def _strip(calls: list[Any], kinds: dict[str, Any]) -> list[Any]:
+    """Give subroutines what they need of arrays; return what defines it, once for each."""
+    definitions: dict[str, list[Any]] = {}
+
+    def rest(argument: Any) -> Any:
+        kind = kinds.get(argument.name)
+        if kind is None or stripped(kind) == kind:
+            return argument
+        if argument.name not in definitions:
+            scope, loc = argument.scope, argument.loc
+            function = scope.redefine("$strip", loc)
+            call = ir.Expr.call(function, [argument], (), loc)
+            definitions[argument.name] = [
+                ir.Assign(ir.Global("strip", strip, loc), function, loc),
+                ir.Assign(call, scope.redefine("$bare", loc), loc),
+            ]
+        return definitions[argument.name][-1].target
+
+    for call in calls:
+        call._kws["args"] = tuple(map(rest, call.args))
+    return [each for some in definitions.values() for each in some]
 
 
 def _access(blocks: Blocks, kinds: dict[str, Any]) -> list[Any]:

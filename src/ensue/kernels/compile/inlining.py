@@ -24,13 +24,25 @@ from ensue.kernels.compile.statements import (
 )
 
 _numba: Any = numba.core
+_interpreter: Any = Interpreter
+
+
+class Reader(_interpreter):  # type: ignore[misc]
+    """Numba's translation of bytecode, without what comes after it for code that is no kernel's.
+
+    That is for `with`, for dictionaries, and for calls with very many arguments.
+    """
+
+    def post_process(self, _peepholes: Any, read: Any) -> Any:
+        """Leave the statements as they are."""
+        return read
 
 
 @cache
 def _read(function: Callable[..., Any]) -> tuple[Blocks, list[str]]:
     """Return the statements of a helper, its own helpers taken in, and its parameters."""
     identity = FunctionIdentity.from_function(function)
-    read = Interpreter(identity).interpret(ByteCode(identity))
+    read = Reader(identity).interpret(ByteCode(identity))
     return taken_in(read.blocks), list(read.arg_names)
 
 

@@ -34,7 +34,13 @@ def kernel(function: _Function) -> _Function:
     before = {name: getattr(_config, name) for name in chosen}
     _set(chosen)
     try:
-        return _compile(function, cache=True, nogil=True, **_pipeline())
+        compiled: Any = _compile(function, cache=True, nogil=True, **_pipeline())
+        if LEAN:
+            from ensue.kernels.compile.loading import KernelCache
+
+            compiled._cache = KernelCache(function)
+        made: _Function = compiled
+        return made
     finally:
         _set(before)
 

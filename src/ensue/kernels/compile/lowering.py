@@ -9,15 +9,21 @@ LLVM does not have to promote it from memory.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from numba.core import types
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
+from ensue.kernels.compile.access import GENERATORS
 from ensue.kernels.compile.statements import ir, reads
 
 _lower: Any = Lower
+
+_operations: dict[Any, Any] = {}
+"""What generates the code of an operation on operands of some types."""
 
 
 class LeanLower(_lower):  # type: ignore[misc]
@@ -74,13 +80,30 @@ class LeanLower(_lower):  # type: ignore[misc]
         """Lower an operation on two numbers."""
         context, builder = self.context, self.builder
         signature = self.fndesc.calltypes[expr]
-        function = context.typing_context.resolve_value_type(op)
-        operands = [
-            context.cast(builder, self.loadvar(each.name), self.typeof(each.name), kind)
-            for each, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
-        ]
-        result = context.get_function(function, signature)(builder, operands)
+        key = op, signature
+        if key not in _operations:
+            function = context.typing_context.resolve_value_type(op)
+            _operations[key] = context.get_function(function, signature)
+        result = _operations[key](builder, self._operands((expr.lhs, expr.rhs), signature))
         return context.cast(builder, result, signature.return_type, resty)
+
+    def lower_call(self, resty: Any, expr: Any) -> Any:
+        """Lower a call; what reads and writes elements is not looked for among all functions."""
+        called = self.typeof(expr.func.name)
+        generate = GENERATORS.get(called.typing_key) if isinstance(called, types.Function) else None
+        if generate is None:
+            return super().lower_call(resty, expr)
+        signature = self.fndesc.calltypes[expr]
+        operands = self._operands(expr.args, signature)
+        result = generate(self.context, self.builder, signature, operands)
+        return self.context.cast(self.builder, result, signature.return_type, resty)
+
+    def _operands(self, variables: Sequence[Any], signature: Any) -> list[Any]:
+        """Return the values of variables, as the types that a signature asks for."""
+        return [
+            self.context.cast(self.builder, self.loadvar(each.name), self.typeof(each.name), kind)
+            for each, kind in zip(variables, signature.args, strict=True)
+        ]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numba.core.ir
@@ -36,9 +36,11 @@ def assignments(blocks: Blocks) -> dict[str, list[Any]]:
 
 def uses(blocks: Blocks) -> Counter[str]:
     """Return in how many statements each variable is read."""
-    return Counter(
-        name for block in blocks.values() for statement in block.body for name in reads(statement)
-    )
+    found: Counter[str] = Counter()
+    for block in blocks.values():
+        for statement in block.body:
+            found.update(reads(statement))
+    return found
 
 
 def reads(statement: Any) -> set[str]:
@@ -49,21 +51,19 @@ def reads(statement: Any) -> set[str]:
         if isinstance(value, ir.Var):
             found.add(value.name)
         elif isinstance(value, ir.Expr):
-            for part in value._kws.values():
-                _add_names(part, found)
+            _add_names(value._kws.values(), found)
     else:
-        for part in vars(statement).values():
-            _add_names(part, found)
+        _add_names(vars(statement).values(), found)
     return found
 
 
-def _add_names(part: Any, found: set[str]) -> None:
-    """Add the variables of a part of a statement."""
-    if isinstance(part, ir.Var):
-        found.add(part.name)
-    elif isinstance(part, list | tuple):
-        for each in part:
-            _add_names(each, found)
+def _add_names(parts: Iterable[Any], found: set[str]) -> None:
+    """Add the variables among the parts of a statement."""
+    for part in parts:
+        if isinstance(part, ir.Var):
+            found.add(part.name)
+        elif isinstance(part, list | tuple):
+            _add_names(part, found)
 
 
 def rename_all(blocks: Blocks, instead: dict[str, Any]) -> None:

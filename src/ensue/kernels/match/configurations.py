@@ -8,7 +8,6 @@ import numpy as np
 
 from ensue.kernels.layout import FREE, NIL, SLOTS
 from ensue.kernels.match.factors import FIRST_FACTORS, Factors, grown_factors, put_factors
-from ensue.kernels.match.index import rebuild
 from ensue.kernels.match.layout import (
     LIVE,
     Index,
@@ -19,6 +18,7 @@ from ensue.kernels.match.layout import (
     new_lazy,
     new_slots,
 )
+from ensue.kernels.match.rebuild import rebuild
 from ensue.kernels.memory import doubled
 from ensue.kernels.sets import distinct
 from ensue.kernels.tables import Table
@@ -139,7 +139,7 @@ class Configurations:
         self.counters[FREE] = NIL
         if self.registers:
             slots.root[count:] = NIL
-            rebuild(self.table.arrays(1), slots, self.index, self.trees, keys)
+            rebuild(self.table.arrays(1), slots, self.index, self.trees, self.lazy, keys)
             return
         slots.heads[:] = NIL
         same = np.zeros(count, bool)

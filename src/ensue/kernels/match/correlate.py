@@ -70,6 +70,8 @@ from ensue.kernels.match.sorting import sort_by_start
 from ensue.kernels.match.subtrees import NO_NODES, NO_ROOM, touch
 from ensue.kernels.match.treap import search_for
 
+INDEXING = -1
+
 WAITS, MOVES, ENDS = range(3)
 """What becomes of a configuration: a guard forbids the step, it is taken, all runs are over."""
 
@@ -118,6 +120,10 @@ def correlate(
 
     It stops where there are more than `most` configurations. Without search trees it is compiled
     for equalities alone, and without lazy steps for queries that have none.
+
+    Before the first event (INDEXING) it indexes the first slots instead, none of which is indexed
+    yet; `events` then has their keys. That is no kernel of its own since it would take in again
+    most of what this one has compiled.
     """
     graph = state.graph
     slots = state.slots
@@ -126,6 +132,12 @@ def correlate(
     keyed = events.keys.shape[0] > 0
     registers = slots.registers.shape[1]
     capacity = moves.slot.shape[0]
+    if begin == INDEXING:
+        for slot in range(events.keys.shape[0]):
+            key = events.keys[slot]
+            group = find_group(slots, index, key, slots.state[slot])
+            link(tables, slots, index, trees, key, slot, group)
+        return DONE, 0, 0
     for event in range(begin, symbols.shape[0]):
         symbol = symbols[event]
         if tables.inert[symbol]:

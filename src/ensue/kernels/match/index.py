@@ -10,9 +10,7 @@ what is under `is not None` then, which spares a third of the compilation.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ensue.kernels.compile.jit import helper, kernel, subroutine
+from ensue.kernels.compile.jit import helper, subroutine
 from ensue.kernels.layout import FREE, NIL, Array, Tables
 from ensue.kernels.match.layout import (
     BEGUN,
@@ -190,24 +188,3 @@ def release(
     slots.root[slot] = NIL
     slots.next[slot] = counters[FREE]
     counters[FREE] = slot
-
-
-def rebuild(tables: Tables, slots: Slots, index: Index, trees: Trees | None, keys: Array) -> None:
-    """Index the first slots anew; `keys` has the key of each, those of a key together."""
-    slots.heads[:] = NIL
-    index.buckets[:] = NIL
-    index.partners[:] = NIL
-    index.counts[GROUPS] = 0
-    index.counts[FREE_GROUP] = NIL
-    index.counts[LIVE] = 0
-    if len(keys):
-        link_all(tables, slots, index, trees, keys.astype(np.int64, copy=False))
-
-
-@kernel
-def link_all(tables: Tables, slots: Slots, index: Index, trees: Trees | None, keys: Array) -> None:
-    """Index the first slots, none of which is indexed yet."""
-    for slot in range(keys.shape[0]):
-        key = keys[slot]
-        group = find_group(slots, index, key, slots.state[slot])
-        link(tables, slots, index, trees, key, slot, group)
