@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ensue
-from ensue.automata.registers import OLDER_FORMS
+from ensue.automata.registers import FORMS_2, OLDER_FORMS
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import make_plan
 from tests.equivalence.test_conditions import bound_to
@@ -45,8 +45,15 @@ SEPARATED = (
     "a.p < b.p",
     "a.p >= b.n",
     "a.p != b.p",
+    "b.p - a.p > 0.3",
+    "a.p + b.p < b.v",
+    "abs(b.p - a.p) <= 0.5",
+    "b.v * a.p > 0.3",
+    "b.n * a.n > 2",
+    "a.n * b.n + a.n <= 3",
+    "b.n * 2 - a.n * 3 < 1",
 )
-LEFT = ("b.v - a.v != 0.3", "abs(b.v - a.v) > 0.3", "b.v * a.v > a.n * b.n", "b.n * a.n > 2")
+LEFT = ("b.v - a.v != 0.3", "abs(b.v - a.v) > 0.3", "b.v * a.v > a.n * b.n", "b.p > a.p + 1")
 """What is decided as matches are listed."""
 
 TYPES = pa.schema(
@@ -141,7 +148,13 @@ def test_earlier_snapshots_go_on_as_they_began() -> None:
     assert _deferred("b.v - a.v > 0.3", OLDER_FORMS) == 1
     assert _deferred("b.n - a.n BETWEEN 1 AND 2", OLDER_FORMS) == 1
     assert _deferred("a.p < b.p", OLDER_FORMS) == 1
+    assert _deferred("b.p - a.p > 0.3", OLDER_FORMS) == 1
+    assert _deferred("b.n * a.n > 2", OLDER_FORMS) == 1
     assert _deferred("b.n - a.n > 1", OLDER_FORMS) == 0
+    assert _deferred("b.n * a.n > 2", FORMS_2) == 1
+    assert _deferred("b.p - a.p > 0.3", FORMS_2) == 1
+    assert _deferred("b.v - a.v > 0.3", FORMS_2) == 0
+    assert _deferred("a.p < b.p", FORMS_2) == 0
 
 
 ROWS = [

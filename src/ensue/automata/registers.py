@@ -45,9 +45,9 @@ from ensue.automata.relations import (
     Sides,
     as_numbers,
     common_domain,
+    is_recent,
     sides_of,
 )
-from ensue.automata.thresholds import Threshold
 
 Act = Literal["keep", "clear", "put", "least", "most", "same"]
 
@@ -82,8 +82,8 @@ NULL = EMPTY + 1
 """The value NULL, and the content of a register that satisfies no condition any more."""
 
 
-OLDER_FORMS = "\0older forms"
-"""Stands among late conditions: those that registers have not always decided are deferred."""
+OLDER_FORMS, FORMS_2 = "\0older forms", "\0forms 2"
+"""Stand among late conditions: those that registers have not always decided are deferred."""
 
 
 class InexpressibleError(Exception):
@@ -288,13 +288,14 @@ class RegisterPlan:
             predicate = as_numbers(predicate)
         parts = list(conjuncts(predicate))
         found = [sides_of(part, self._domain) for part in parts]
-        older = parts == [predicate] and len(found[0]) == 1 and not _is_recent(found[0][0])
+        older = parts == [predicate] and len(found[0]) == 1 and not is_recent(found[0][0], 1)
         every = [each for sides in found for each in sides]
         if (
             len(condition.variables) != 2
             or not all(found)
             or (any(each.sign == "!=" for each in every) and iterated & set(condition.variables))
             or (OLDER_FORMS in self.late and not older)
+            or (FORMS_2 in self.late and any(is_recent(each, 2) for each in every))
         ):
             raise InexpressibleError(text)
         shared: dict[tuple[str, Column], int] = {}
@@ -390,8 +391,3 @@ class RegisterPlan:
 
     def _known(self, attribute: Attribute | EventType) -> int:
         return self.column(not_null(attribute), "truth")
-
-
-def _is_recent(sides: Sides) -> bool:
-    """Tell whether a comparison is one that registers have not always decided."""
-    return isinstance(sides.left.expression, Threshold) or sides.left.domain == "decimal"

@@ -19,7 +19,16 @@ from ensue.automata.condition_forms import INTEGER_TYPES, Sign, separated
 from ensue.automata.thresholds import Range, Threshold, ranged
 
 Domain = Literal[
-    "int", "sum", "double", "tried int", "tried double", "decimal", "string", "truth", "clock"
+    "int",
+    "sum",
+    "double",
+    "tried int",
+    "tried factor",
+    "tried double",
+    "decimal",
+    "string",
+    "truth",
+    "clock",
 ]
 """What is in a column. A sum of integers must be far from overflowing, and what is compared with
 thresholds must be among the values that these were tried on."""
@@ -103,11 +112,26 @@ def sides_of(part: Operation, domain_of: Callable[..., Domain | None]) -> tuple[
     return () if found is None else _ends(part, found)
 
 
+def is_recent(sides: Sides, forms: int) -> bool:
+    """Tell whether registers decide a comparison only since a later version than these forms."""
+    end = sides.left.expression
+    if not isinstance(end, Threshold):
+        return forms < 2 and sides.left.domain == "decimal"
+    read = (*end.read(), sides.right.expression)
+    decimals = any(
+        isinstance(part, Attribute) and part.type is Type.DECIMAL
+        for each in read
+        if not isinstance(each, EventClock | Threshold)
+        for part in subexpressions(each)
+    )
+    return forms < 2 or decimals or end.multiplies
+
+
 def _ends(part: Operation, found: Range) -> tuple[Sides, ...]:
     """Write a comparison as the ends of a range, on one side or on both."""
     domain: Domain = "tried double" if found.ends[0].scales else "double"
     if found.whole:
-        domain = "tried int"
+        domain = "tried factor" if found.ends[0].multiplies else "tried int"
     value = Column(without_variables(found.value), domain)
     integers_only = any(
         isinstance(each, Attribute) and each.type is not Type.DOUBLE

@@ -15,7 +15,6 @@ from ensue.analysis.expressions import (
     Constant,
     Expression,
     Operation,
-    subexpressions,
     variables_of,
     without_variables,
 )
@@ -25,6 +24,8 @@ from ensue.automata.condition_forms import INTEGER_TYPES, Sign
 Side = Literal["low", "high"]
 
 _NUMBERS = frozenset({*INTEGER_TYPES, Type.DOUBLE}) - {Type.BOOLEAN}
+_REAL = frozenset({"+", "-", "*", "/"})
+"""What decimals are doubles in."""
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "negative", "abs"})
 _REVERSED: dict[str, Sign] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -56,6 +57,11 @@ class Threshold(NamedTuple):
     def scales(self) -> bool:
         """Whether y is multiplied or divided on the way."""
         return any(link.name in ("*", "/") for link in self.links)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether y is a whole number and is multiplied as one on the way."""
+        return self.whole and any(each.name == "*" and each.type is Type.INT for each in self.links)
 
     def read(self) -> tuple[Expression, ...]:
         """Return the expressions that it reads of an event."""
@@ -100,6 +106,7 @@ def _range_of(predicate: Operation, x: str, y: str) -> Range | None:
             return None
         links.append(link)
     whole = inner.type in INTEGER_TYPES
+    inner = as_real(inner) if links else inner
     if inner.type not in _NUMBERS or not _fits(links, left, right, whole=whole):
         return None
     links.reverse()
@@ -130,23 +137,31 @@ def _link(expression: Expression, y: str) -> tuple[Link | None, Expression]:
             is_left = y in variables_of(left)
             inner, other = (left, right) if is_left else (right, left)
             if y not in variables_of(other) and (name != "/" or is_left):
-                return Link(name, other, is_left, kind), inner
+                return Link(name, as_real(other), is_left, kind), inner
     return None, expression
+
+
+def as_real(operand: Expression) -> Expression:
+    """Return an operand of arithmetic as it is computed with: decimals are doubles there."""
+    if operand.type is Type.DECIMAL:
+        return Operation("+", (operand, Constant(0.0, Type.DOUBLE)), Type.DOUBLE)
+    return operand
 
 
 def _is_plain(expression: Expression) -> bool:
     """Tell whether an operand is a number that is computed on columns from numbers."""
-    return expression.type in _NUMBERS and all(map(_is_number, subexpressions(expression)))
+    return expression.type in _NUMBERS and _is_computed(expression)
 
 
-def _is_number(part: Expression) -> bool:
+def _is_computed(part: Expression, *, real: bool = False) -> bool:
+    """Tell the same of a part; `real` says that it is an operand for which decimals are doubles."""
     match part:
         case Constant(value=value):
             return isinstance(value, int | float) and not isinstance(value, bool)
         case Attribute(type=kind):
-            return kind in _NUMBERS
-        case Operation(name=name):
-            return name in _ARITHMETIC
+            return kind in _NUMBERS or (real and kind is Type.DECIMAL)
+        case Operation(name=name, arguments=arguments) if name in _ARITHMETIC:
+            return all(_is_computed(each, real=name in _REAL) for each in arguments)
     return False
 
 
@@ -156,5 +171,5 @@ def _fits(links: list[Link], left: Expression, right: Expression, *, whole: bool
         return False
     scaled = [each for each in links if each.name in ("*", "/")]
     return all(each.type in _NUMBERS for each in links) and all(
-        each.type is Type.DOUBLE for each in scaled
+        each.type is Type.DOUBLE or (each.type is Type.INT and each.name == "*") for each in scaled
     )

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.expressions import Operation
-from ensue.automata.registers import OLDER_FORMS
+from ensue.automata.registers import FORMS_2, OLDER_FORMS
 from ensue.engine.execution import Execution
 from ensue.engine.instances import BoundInstance, bind_instance, operator_tag, rebind_instance
 from ensue.engine.query import Query
@@ -38,7 +38,7 @@ from ensue.stream.reorder import CheckedBatch, ReorderBuffer
 from ensue.stream.store import EventStore
 from ensue.stream.times import Time, time_in_units
 
-_FORMS = 2
+_FORMS = 3
 """Which conditions registers decide; earlier snapshots, in which they were fewer, do not say."""
 
 
@@ -373,8 +373,8 @@ class Pipeline:
             # What was evaluated by definition goes on so, though an automaton may do it by now.
             tag = operator_tag(saved[f"{number}/way"])
             late = frozenset(saved.get(f"{number}/late", ()))
-            if f"{number}/forms" not in saved:
-                late |= {OLDER_FORMS}
+            if saved.get(f"{number}/forms", 1) < _FORMS:
+                late |= {FORMS_2 if f"{number}/forms" in saved else OLDER_FORMS}
             by_definition = self.mode.by_definition or tag == "reference"
             mode = replace(self.mode, by_definition=by_definition, late=late)
             instance = bind_instance(name, query, columns, self.options, mode)

@@ -14,9 +14,10 @@ from ensue.automata.condition_forms import terms_of
 from ensue.automata.registers import NULL
 from ensue.automata.relations import Column, EventClock
 from ensue.automata.thresholds import Threshold
+from ensue.predicates.decimals import scaled
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.sortable import to_sortable
-from ensue.predicates.thresholds import check_tried, thresholds
+from ensue.predicates.thresholds import LARGEST_TRIED, check_tried, thresholds
 from ensue.predicates.vectors import Lists, Numbers, Strings, UnsupportedError, path_column
 
 _LARGEST_EXACT_INTEGER = 2**53
@@ -88,8 +89,8 @@ class Encoder:
         numbers = _sortable(vector) if doubles else _whole(vector)
         if vector.valid is not None:
             numbers = np.where(vector.valid, numbers, NULL)
-        if column.domain in ("tried int", "tried double"):
-            check_tried(numbers, whole=not doubles)
+        if column.domain in LARGEST_TRIED:
+            check_tried(numbers, column.domain)
         return numbers
 
     def _decimals(self, batch: Batch, attribute: Attribute) -> np.ndarray:
@@ -152,27 +153,6 @@ class Encoder:
 def _type_of(batch: Batch, attribute: Attribute) -> pa.DataType:
     column = path_column(batch.table, attribute.path)
     return pa.null() if column is None else column.type
-
-
-def scaled(column: pa.ChunkedArray, scale: int) -> np.ndarray:
-    """Return numbers times a power of ten, which must be whole and fit into 64 bits.
-
-    >>> from decimal import Decimal
-    >>> scaled(pa.chunked_array([[Decimal("1.5"), Decimal("-20.0")]]), 2)
-    array([  150, -2000])
-    """
-    if not pa.types.is_decimal(column.type) and not pa.types.is_integer(column.type):
-        raise UnsupportedError("other numbers among decimals")
-    try:
-        whole = column.cast(pa.decimal128(38, scale)).combine_chunks()
-    except pa.ArrowInvalid:
-        raise UnsupportedError("decimals with more digits than the first ones had") from None
-    words = np.frombuffer(whole.buffers()[1], np.int64)[2 * whole.offset :].reshape(-1, 2)
-    low, high = words[: len(whole), 0], words[: len(whole), 1]
-    valid = whole.is_valid().to_numpy(zero_copy_only=False)
-    if ((high != low >> 63) | (low <= NULL))[valid].any():
-        raise UnsupportedError("decimals of more than 64 bits")
-    return np.where(valid, low, NULL)
 
 
 def _check_sum(batch: Batch, total: Expression) -> None:

@@ -1,13 +1,14 @@
 """Vectorised evaluation of expressions, with the values that logic/evaluate.py defines.
 
-What has no vectorised form (decimals, integers beyond 2^53 beside doubles, a few functions of two
-columns) is evaluated event by event by logic/evaluate.py.
+What has no vectorised form (comparisons of decimals, integers beyond 2^53 beside doubles, a few
+functions of two columns) is evaluated event by event by logic/evaluate.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ensue.logic.evaluate import Tally, evaluate, like_regex
 from ensue.logic.user_calls import arrow_type as user_type
 from ensue.logic.user_calls import call_on_arrays, to_array
 from ensue.predicates import string_functions
+from ensue.predicates.decimals import ARITHMETIC, doubles_of
 from ensue.predicates.functions import FUNCTIONS, extreme
 from ensue.predicates.three_valued import (
     ARROW_NAMES,
@@ -120,10 +122,9 @@ class Batch:
 
     def holds(self, predicate: Expression) -> np.ndarray:
         """Return a mask of the events that satisfy a predicate; each predicate is computed once."""
-        known = self._truths.get(predicate)
-        if known is None:
-            known = self._truths[predicate] = self._compute_truth(predicate)
-        return known
+        if predicate not in self._truths:
+            self._truths[predicate] = self._compute_truth(predicate)
+        return self._truths[predicate]
 
     def _compute_truth(self, predicate: Expression) -> np.ndarray:
         try:
@@ -358,10 +359,8 @@ class Batch:
         if name == "rlike":
             return expand(operand, pc.match_substring_regex(operand.distinct, pattern.value))
         regex = like_regex(pattern.value)
-        answers = [
-            None if text is None else regex.fullmatch(text) is not None
-            for text in operand.distinct.to_pylist()
-        ]
+        texts = operand.distinct.to_pylist()
+        answers = [None if text is None else regex.fullmatch(text) is not None for text in texts]
         return expand(operand, pa.array(answers, pa.bool_()))
 
     # arithmetic and functions
@@ -369,10 +368,8 @@ class Batch:
     def _applied(self, name: str, arguments: tuple[Expression, ...], kind: Type) -> Vector:
         if name in string_functions.STRING_FUNCTIONS:
             return self._string_function(name, arguments, kind)
-        operands = [self._numbers(each) for each in arguments]
-        valid = operands[0].valid
-        for operand in operands[1:]:
-            valid = both_valid(valid, operand.valid)
+        operands = [self._operand(name, each) for each in arguments]
+        valid = reduce(both_valid, (each.valid for each in operands))
         with np.errstate(all="ignore"):
             values, has_value = FUNCTIONS[name](*(each.values for each in operands))
         if kind is Type.DOUBLE and values.dtype != np.float64:
@@ -384,6 +381,11 @@ class Batch:
         lost = ~has_value if valid is None else ~has_value & valid
         self.tally.nulls += int(np.count_nonzero(lost))
         return Numbers(values, both_valid(valid, has_value))
+
+    def _operand(self, name: str, each: Expression) -> Numbers:
+        if isinstance(each, Attribute) and each.type is Type.DECIMAL and name in ARITHMETIC:
+            return doubles_of(path_column(self.table, each.path), self.length)
+        return self._numbers(each)
 
     def _string_function(self, name: str, arguments: tuple[Expression, ...], kind: Type) -> Vector:
         first, *rest = arguments

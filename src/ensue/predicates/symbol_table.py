@@ -60,7 +60,10 @@ class SymbolTable:
             places = places * np.int64(len(each.distinct)) + each.codes
         symbols: np.ndarray = self.numbers[places]
         if symbols.min(initial=0) == _UNKNOWN:
-            for place in np.unique(places[symbols == _UNKNOWN]).tolist():
+            # A flag for each combination: sorting or hashing very many events takes far longer.
+            occurs = np.zeros(len(self.numbers), bool)
+            occurs[places] = True
+            for place in np.flatnonzero(occurs & (self.numbers == _UNKNOWN)).tolist():
                 self.numbers[place] = number(self._bits_at(place))
             symbols = self.numbers[places]
         return symbols

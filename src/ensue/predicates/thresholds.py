@@ -6,7 +6,8 @@ outwards in doubled steps to where the answer changes, then in halves. The guess
 off by more than one or two doubles. What is tried is computed by the very functions that evaluate
 predicates, so the answer is theirs, roundings included.
 
-y is tried among whole numbers up to 2^62, all doubles in sums, doubles up to 2^500 in products.
+y is tried among whole numbers up to 2^62, in products of whole numbers up to 2^31; among all
+doubles in sums, doubles up to 2^500 in products.
 What overflows has no value, so the condition does not hold there. Where that is at the end at which
 it would hold, its interval has another end, and there is no vectorised form; neither is there for
 larger values of y.
@@ -28,14 +29,27 @@ from ensue.predicates.three_valued import COMPARISONS, refuse_inexact
 from ensue.predicates.vectors import Numbers, UnsupportedError
 
 _LARGEST_WHOLE = 2**62 - 2
+_LARGEST_WHOLE_FACTOR = 2**31
 _LARGEST_FACTOR = 2.0**500
 _LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 _LONGEST_STEP = 2**61
 
 
-def check_tried(codes: np.ndarray, *, whole: bool) -> None:
+def _code(value: float) -> int:
+    return int(to_sortable(np.array([value]))[0])
+
+
+LARGEST_TRIED = {
+    "tried int": _LARGEST_WHOLE,
+    "tried factor": _LARGEST_WHOLE_FACTOR,
+    "tried double": _code(_LARGEST_FACTOR),
+}
+"""[domain]: the largest code of y that is tried."""
+
+
+def check_tried(codes: np.ndarray, domain: str) -> None:
     """Make sure that values of y, as codes, are among those that thresholds were tried on."""
-    most = _LARGEST_WHOLE if whole else _code(_LARGEST_FACTOR)
+    most = LARGEST_TRIED[domain]
     values = codes[codes != NULL]
     if len(values) and max(int(values.max()), -int(values.min())) > most:
         raise UnsupportedError("values too large for sums that are compared between events")
@@ -76,10 +90,6 @@ def _numbers(batch: Batch, expression: Expression) -> Numbers:
     return found
 
 
-def _code(value: float) -> int:
-    return int(to_sortable(np.array([value]))[0])
-
-
 @dataclass(slots=True)
 class _Search:
     """A condition, tried on values of y."""
@@ -93,10 +103,12 @@ class _Search:
     @property
     def most(self) -> int:
         """The largest code that is tried; the least is its complement."""
-        return _LARGEST_WHOLE if self.wanted.whole else _code(self._largest)
+        return int(self._largest) if self.wanted.whole else _code(self._largest)
 
     @property
     def _largest(self) -> float:
+        if self.wanted.whole:
+            return _LARGEST_WHOLE_FACTOR if self.wanted.multiplies else _LARGEST_WHOLE
         return _LARGEST_FACTOR if self.wanted.scales else _LARGEST_DOUBLE
 
     def ends(self) -> np.ndarray:
@@ -166,6 +178,6 @@ class _Search:
                     value = value + operand if link.is_left else operand - value
                 else:
                     value = value / operand if link.name == "*" else value * operand
-        most = float(_LARGEST_WHOLE) if self.wanted.whole else self._largest
+        most = float(self._largest)
         value = np.clip(np.nan_to_num(value), -most, most)
         return np.rint(value).astype(np.int64) if self.wanted.whole else to_sortable(value)
