@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import event, given
 
 import ensue
 from ensue.insight.funnel import Funnel
-from tests.effort import costly
-from tests.equivalence.test_engine import compiled
-from tests.pairs import Pair, pairs
-from tests.strategies import Language
-
-WIDE = Language(conditions=True, aggregates=True, windows=True)
-
-
-@costly
-@given(pairs(WIDE))
-def test_the_last_number_eq_matches_count_and_all_that_stopped_is_explained(pair: Pair) -> None:
-    ready, rows = compiled(pair.query), pair.rows
-    if ready is None or not rows:
-        return
-    found = ready.funnel(rows)
-    matches = ready.run(rows)
-    event(f"steps: {len(found.steps)}, matches: {matches.count > 0}")
-    if matches.schema.totals is None:
-        assert found.matches == matches.count
-    else:
-        name = next(each.name.text for each in pair.query.select.columns if each.counts_matches)
-        assert found.matches == sum(row[name] for row in matches)
-    for before, step in pairwise(found.steps):
-        if before.starts is None or step.starts is None:
-            continue
-        event(f"stopped: {[each.kind for each in step.endings]}")
-        stopped = before.starts - step.starts
-        assert stopped == sum(each.starts for each in step.endings)
 
 
 def rows(text: str) -> list[dict[str, Any]]:

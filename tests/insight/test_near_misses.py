@@ -3,39 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from hypothesis import event, given
 
 import ensue
-from tests.effort import costly
-from tests.equivalence.test_engine import compiled
 from tests.insight.test_funnel import rows
-from tests.pairs import Pair, pairs
-from tests.strategies import Language
-
-
-def bound(match: Any) -> tuple[Any, ...]:
-    return match.start, match.end, tuple((k, tuple(v)) for k, v in match.bindings.items())
-
-
-@costly
-@given(pairs(Language(conditions=True, aggregates=True, windows=True)))
-def test_a_near_miss_is_a_match_without_its_obstacle(pair: Pair) -> None:
-    ready = compiled(pair.query)
-    if ready is None or not pair.rows:
-        return
-    found = ready.near_misses(pair.rows, n=4)
-    event(f"near misses: {len(found)}")
-    projects = not pair.query.select.everything
-    matches = set() if projects else {bound(match) for match in ready.run(pair.rows)}
-    for miss in found:
-        event(f"kind: {miss.kind}")
-        relaxed = {bound(match) for match in miss.relaxed.run(pair.rows)}
-        assert bound(miss.match) in relaxed
-        assert bound(miss.match) not in matches
-        assert miss.steps <= miss.of_steps
 
 
 def reasons(where: str, events: str, n: int = 5, clauses: str = "") -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given
 
 import ensue
-from ensue.insight.stepping import Stepping, step_through
+from ensue.insight.stepping import Stepping, step_levels, step_through
 from ensue.options import Limits, ReadOptions
 from tests.equivalence.test_engine import compiled, run
 from tests.insight.test_funnel import rows
@@ -102,10 +102,6 @@ def test_many_choices_of_events_are_few_partial_matches() -> None:
     ("text", "why"),
     [
         (
-            "CREATE STREAM D AS SELECT * FROM S WHERE A ; B ; SELECT * FROM D WHERE D",
-            "the query builds on derived streams",
-        ),
-        (
             "SELECT * FROM S WHERE NEXT((A AS a ; B AS b) FILTER b.v > a.v) ; C",
             "the query is evaluated by definition, without an automaton",
         ),
@@ -120,3 +116,39 @@ def test_a_stream_that_needs_too_many_moves_is_cut() -> None:
     found = stepped("SELECT * FROM S WHERE A ; B ; C", rows("A B " * 1000))
     assert found.more
     assert 50 < len(found.moments) < 2000
+
+
+CHAIN = (
+    "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a ; B WITHIN 2 EVENTS ; "
+    "SELECT * FROM {} WHERE (D AS d ; D AS e) FILTER e.v > d.v"
+)
+
+
+def test_each_query_of_a_chain_is_stepped_through() -> None:
+    first, last = step_levels(
+        ensue.compile(CHAIN.format("D")), rows("A1 B X A2 B"), ReadOptions(), Limits()
+    )
+    assert (first.stream, last.stream) == ("D", "")
+    assert [each.matches for each in first.moments] == [0, 1, 0, 0, 1]
+    assert [each.row for each in first.moments] == [0, 1, 2, 3, 4]
+    assert [each.event["v"] for each in last.moments] == [1, 2]
+    assert [each.row for each in last.moments] == [1, 4]
+    assert [each.bound for each in last.moments] == [{"d": 1}, {"d": 1, "e": 1}]
+    assert [each.matches for each in last.moments] == [0, 1]
+
+
+def test_derived_events_stand_between_those_of_the_input() -> None:
+    found = stepped(CHAIN.format("S, D"), rows("A1 B A2 B"), time="ts")
+    assert [each.row for each in found.moments] == [0, 1, 1, 2, 3, 3]
+    assert [each.matches for each in found.moments] == [0, 0, 0, 0, 0, 1]
+
+
+def test_what_the_end_decides_is_brought_by_the_last_event() -> None:
+    absent = (
+        "CREATE STREAM D AS SELECT * FROM S WHERE A NOT FOLLOWED BY B WITHIN 2 [ts]; "
+        "SELECT * FROM D WHERE D"
+    )
+    events = rows("A X B A X")
+    found = step_through(ensue.compile(absent), events, ReadOptions(time="ts"), Limits(), until=9)
+    assert [each.row for each in found.moments] == [4]
+    assert [each.matches for each in found.moments] == [1]

@@ -257,7 +257,7 @@ def test_of_many_events_the_first_are_stepped_through_and_explained() -> None:
     text = "type\n" + "A\nB\n" * 10_000
     query = "SELECT * FROM S WHERE A ; B WITHIN 1 EVENTS"
     assert asked("matches", query, text)["count"] == "10,000"
-    stepped = asked("step", query, text)
+    (stepped,) = asked("step", query, text)["levels"]
     assert (len(stepped["moments"]), stepped["more"]) == (2000, True)
     assert [each["matches"] for each in stepped["moments"][:4]] == [0, 1, 0, 1]
     assert asked("why", query, text)["funnel"]["sample"] == "the first 10,000 events"

@@ -136,6 +136,26 @@ def test_the_stream_is_stepped_through(page: Page) -> None:
     assert chips == ["a 2", "a 0"]
 
 
+def test_every_query_of_a_chain_is_stepped_through(page: Page) -> None:
+    page.query(
+        "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a ; B; "
+        "SELECT * FROM D WHERE (D AS d ; D AS e) FILTER e.v < d.v"
+    )
+    page.tab("step")
+    slider = page.one("#slider")
+    assert (slider.get_attribute("max"), slider.get_property("value")) == ("1", "0")
+    assert "v=3" in page.text(".values")
+    assert page.all("tr.now")[0].get_attribute("data-position") == "3"
+    page.click("#forth")
+    assert "completes 1 match" in page.text("#did")
+    page.click("[data-stream=D]")
+    assert page.one("#slider").get_attribute("max") == "3"
+    assert "completes 2 matches" in page.text("#did")
+    page.click("#events-table tbody tr:nth-child(2)")
+    assert page.one("#slider").get_property("value") == "1"
+    assert "does nothing" in page.text("#did")
+
+
 def test_the_strategy_is_switched_and_all_stand_side_by_side(page: Page) -> None:
     page.tab("compare")
     counts = {

@@ -49,7 +49,7 @@ def test_what_a_newer_view_of_the_page_has_overtaken_is_given_up() -> None:
     thread.start()
     newer = {**QUICK, "kind": "step", "query": "SELECT * FROM S WHERE A", "page": "p", "serial": 2}
     try:
-        assert len(worker.ask(newer)["moments"]) == 1
+        assert len(worker.ask(newer)["levels"][0]["moments"]) == 1
         thread.join()
         assert found == [{"overtaken": True}]
     finally:

@@ -101,6 +101,8 @@ class DerivedOperator:
     type_column: str = "type"
     """The column of the input that holds the types of events."""
     levels: Sequence[LevelExecution] = field(init=False)
+    watch: Callable[[str, EventBatch, np.ndarray], None] | None = None
+    """Told what each level reads, with the positions of the events of the input that brought it."""
     _begun: bool = False
     """Whether any events have come."""
     _begins: int | None = None
@@ -166,7 +168,8 @@ class DerivedOperator:
         if stream is None:
             if not self._begun:
                 return NO_OUTPUT
-            stream = self._nothing()
+            # No events, with the columns of the input.
+            stream = self.levels[0].execution.store.newest.slice(0, 0)
         self._begun = True
         step = Step(stream, now, waits, finishes)
         try:
@@ -189,6 +192,8 @@ class DerivedOperator:
         chunks: list[ResultChunk] = []
         for number, each in enumerate(self.levels):
             events = self._events(each, stream, made)
+            if self.watch is not None:
+                self.watch(each.level.name, events.batch, events.places[:, 0] + stream.first)
             time = None if step.waits and each.level.given else step.now
             try:
                 chunks = each.run(events, time, step.finishes)
@@ -245,11 +250,6 @@ class DerivedOperator:
         }
         sizes = (len(each) for each in self._saved.values() if isinstance(each, np.ndarray | list))
         self._since, self._left = [], max(_EVENTS_REPLAYED, *sizes)
-
-    def _nothing(self) -> EventBatch:
-        """Return no events, with the columns of the input."""
-        newest = self.levels[0].execution.store.newest
-        return newest.slice(0, 0)
 
     def _events(
         self, each: LevelExecution, stream: EventBatch, made: Mapping[str, Events]

@@ -18,10 +18,14 @@ from ensue.automata.compiled import AtStart, Compiled
 from ensue.automata.determine import Determined
 from ensue.automata.draw import Drawing, draw
 from ensue.automata.trace import Consumption, Observed, Tracer, TraceStep, TraceWindow
-from ensue.engine.pipeline import Pipeline
+from ensue.engine.derived import DerivedOperator
+from ensue.engine.pipeline import Pipeline, PreparedPush
 from ensue.engine.query import Query
+from ensue.errors import Source
 from ensue.insight.evaluation import Evaluator, KeptEvents, evaluator, first_events
 from ensue.language import tree
+from ensue.language.parser import parse_source
+from ensue.language.printer import format_query
 from ensue.operators.match import MatchOperator
 from ensue.options import EventsLike, Limits, ReadOptions, with_settings
 from ensue.plan.mode import ExecutionMode
@@ -61,6 +65,9 @@ class Moment:
     """An event, what it did, and what is alive after it."""
 
     position: int
+    row: int
+    """The position of the event of the input that brought it: of its own, but on derived streams
+    that of the event that completed it."""
     event: dict[str, Any]
     started: bool
     bound: dict[str, int]
@@ -95,6 +102,46 @@ class Stepping:
     """Whether there are events after these."""
     late: tuple[str, ...]
     """What is decided when matches are listed, and not by the automaton."""
+    stream: str = ""
+    """The derived stream whose query this is; of the query itself, nothing."""
+
+
+def step_levels(
+    query: Query,
+    events: EventsLike | KeptEvents,
+    options: ReadOptions,
+    limits: Limits,
+    until: Time | None = None,
+    most_events: int = MOST_EVENTS,
+) -> tuple[Stepping, ...]:
+    """Follow the queries of all derived streams through the events that they read, then the query.
+
+    Without derived streams this is the query alone.
+    """
+    if not isinstance(events, KeptEvents):
+        events = evaluator(query, events, options, limits, until, most_events, splits=False).events
+    found = []
+    for name, level in _levels(query):
+        own = events
+        if isinstance(events.source, dict):
+            read = {name: each for name, each in events.source.items() if name in level.streams}
+            own = KeptEvents(read, events.sample)
+        stepping = step_through(level, own, options, limits, until, most_events)
+        found.append(replace(stepping, stream=name))
+    return tuple(found)
+
+
+def _levels(query: Query) -> Iterator[tuple[str, Query]]:
+    """Yield each derived stream with its query, on the streams before it; then the query."""
+    for number, made in enumerate(query.tree.derived):
+        before = query.tree.derived[:number]
+        level = replace(made.query, streams=query.tree.streams, derived=before)
+        source = Source(format_query(level), query.source.name)
+        yield (
+            made.name.text,
+            replace(query, source=source, tree=parse_source(source), warnings=()),
+        )
+    yield "", query
 
 
 def step_through(
@@ -114,9 +161,9 @@ def step_through(
     assert variant is not None
     counts = any(each.counts_matches for each in query.tree.select.columns)
     read = with_settings(options, variant.settings)
-    operator, batches = _opened(variant, engine, read, limits)
+    operator, batches, brought = _opened(variant, engine, read, limits)
     if operator is None or not batches:
-        why = "there are no events" if operator else _reason(variant)
+        why = _EMPTY if operator else "the query is evaluated by definition, without an automaton"
         return Stepping(None, why, (), engine.events.sample.more, ())
     ends = _ends(engine, variant if counts else query, limits)
     consume = cast(Consumption, consumption(operator.bound))
@@ -130,9 +177,9 @@ def step_through(
     types = [kind for batch in batches for kind in batch.types.to_pylist()]
     names = _Names(operator.compiled, types)
     moments = tuple(
-        _moment(number, row, step, ends[number], names)
-        for number, (row, step) in enumerate(
-            zip(rows, tracer.steps(observed, completes), strict=False)
+        _moment(number, row, event, step, ends[number], names)
+        for number, (row, event, step) in enumerate(
+            zip(brought, rows, tracer.steps(observed, completes), strict=False)
         )
     )
     more = engine.events.sample.more or len(moments) < len(observed)
@@ -140,16 +187,16 @@ def step_through(
     return Stepping(drawing, "", moments, more, (*late, *(("NOT FOLLOWED BY",) if waits else ())))
 
 
-def _reason(query: Query) -> str:
-    if query.tree.derived:
-        return "the query builds on derived streams"
-    return "the query is evaluated by definition, without an automaton"
+_EMPTY = "there are no events"
 
 
 def _opened(
     query: Query, engine: Evaluator, options: ReadOptions, limits: Limits
-) -> tuple[MatchOperator | None, list[EventBatch]]:
-    """Bind a query to the events; return its operator, and the events in order."""
+) -> tuple[MatchOperator | None, list[EventBatch], list[int]]:
+    """Bind a query to the events; return its operator, and the events that it reads in order.
+
+    The last list has for each of them the position of the event of the input that brought it.
+    """
     for defers in (False, True):
         mode = ExecutionMode(False, limits, silent=True, defers=defers)
         pipeline = Pipeline({"": query}, options, mode)
@@ -159,25 +206,53 @@ def _opened(
         else:
             read = pipeline.conformer.read(source)
         prepared = pipeline.check(read)
-        operator, reorder, checked = (
-            prepared.instances[""].operator,
-            prepared.reorder,
-            prepared.checked,
-        )
-        if not isinstance(operator, MatchOperator):
-            return None, []
-        if reorder.waits or checked.batch.streams is not None:
-            batches = [reorder.add(checked), reorder.finish()]
-        else:
-            batches = [reorder.next_batch(checked)]
-        batches = [each for each in batches if len(each.times)]
+        operator = prepared.instances[""].operator
         try:
+            if isinstance(operator, DerivedOperator):
+                batches, brought = _read_by_last(pipeline, prepared, operator, engine.until)
+                operator = operator.open_levels()[-1].operator
+            else:
+                batches = _in_order(prepared)
+                brought = list(range(sum(len(each.times) for each in batches)))
+            if not isinstance(operator, MatchOperator):
+                return None, [], []
             for batch in batches:
                 operator.check(batch)
         except UnsupportedError:
             continue
-        return operator, batches
-    return None, []
+        return operator, batches, brought
+    return None, [], []
+
+
+def _in_order(prepared: PreparedPush) -> list[EventBatch]:
+    reorder, checked = prepared.reorder, prepared.checked
+    if prepared.waits:
+        batches = [reorder.add(checked), reorder.finish()]
+    else:
+        batches = [reorder.next_batch(checked)]
+    return [each for each in batches if len(each.times)]
+
+
+def _read_by_last(
+    pipeline: Pipeline, prepared: PreparedPush, operator: DerivedOperator, until: Time | None
+) -> tuple[list[EventBatch], list[int]]:
+    """Run a query on derived streams; return what its last level reads, and what brought it."""
+    batches: list[EventBatch] = []
+    brought: list[int] = []
+
+    def watch(name: str, batch: EventBatch, rows: np.ndarray) -> None:
+        if not name and len(rows):
+            batches.append(batch)
+            # What the end of the input decides is brought by its last event.
+            brought.extend(np.where(rows < 0, pipeline.released - 1, rows).tolist())
+
+    operator.watch = watch
+    pipeline.apply(prepared)
+    if pipeline.stopped is None:
+        pipeline.finish(until)
+    if pipeline.stopped is not None:
+        raise pipeline.stopped
+    return batches, brought
 
 
 def _ends(engine: Evaluator, query: Query, limits: Limits) -> Counter[int]:
@@ -239,7 +314,12 @@ class _Names:
 
 
 def _moment(
-    position: int, event: dict[str, Any], step: TraceStep, matches: int, names: _Names
+    position: int,
+    row: int,
+    event: dict[str, Any],
+    step: TraceStep,
+    matches: int,
+    names: _Names,
 ) -> Moment:
     bound: Counter[str] = Counter()
     for label, runs in step.bound.items():
@@ -248,6 +328,7 @@ def _moment(
     alive = sorted(step.alive.items(), key=lambda each: (-len(each[1].word), -each[0].start))
     return Moment(
         position,
+        row,
         event,
         step.started,
         dict(sorted(bound.items())),

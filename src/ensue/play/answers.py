@@ -13,7 +13,7 @@ from ensue.insight.evaluation import first_events
 from ensue.insight.funnel import Funnel, funnel
 from ensue.insight.near_misses import NearMisses, near_misses
 from ensue.insight.show import ending_text, number
-from ensue.insight.stepping import Moment, step_through
+from ensue.insight.stepping import Moment, Stepping, step_levels
 from ensue.insight.strategies import strategies
 from ensue.play.asking import Asked, RequestError, found, loaded
 from ensue.play.bounds import MOST_DRAWN, MOST_MATCHES
@@ -134,16 +134,23 @@ def _bindings(match: Match) -> str:
 
 
 def step(request: Answer) -> Answer:
-    """Follow the query event by event."""
+    """Follow the query event by event, and those of its derived streams."""
     ready = loaded(Asked.of(request))
-    stepping = step_through(ready.query, ready.events, ready.read, ready.limits, ready.until)
+    levels = step_levels(ready.query, ready.events, ready.read, ready.limits, ready.until)
+    return {
+        "ordered": ready.read.lateness is not None,
+        "levels": [_stepping(each) for each in levels],
+    }
+
+
+def _stepping(stepping: Stepping) -> Answer:
     drawing = stepping.automaton
     return {
+        "stream": stepping.stream,
         "svg": None if drawing is None else svg(drawing.to_svg()),
         "why": stepping.why,
         "more": stepping.more,
         "late": list(stepping.late),
-        "ordered": ready.read.lateness is not None,
         "moments": [_moment(each) for each in stepping.moments],
     }
 
@@ -151,6 +158,7 @@ def step(request: Answer) -> Answer:
 def _moment(moment: Moment) -> Answer:
     return {
         "position": moment.position,
+        "row": moment.row,
         "event": {name: cell(value) for name, value in moment.event.items() if value is not None},
         "did": _did(moment),
         "matches": moment.matches,
