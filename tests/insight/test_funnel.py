@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ensue
+from ensue.insight.evaluation import Sample, look_at
 from ensue.insight.funnel import Funnel
+from ensue.options import Limits, ReadOptions
 
 
 def rows(text: str) -> list[dict[str, Any]]:
@@ -125,3 +128,14 @@ def test_a_mistake_is_shown_in_the_query_as_it_was_written(ask: str) -> None:
     shown = str(caught.value)
     assert "--> query:1:53" in shown
     assert query.source.text in shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sample"), [(0.1, 50_000), (1, 50_000), (2, 30_000), (9, 20_000)]
+)
+def test_of_a_slow_query_fewer_events_are_looked_at(seconds: float, sample: int) -> None:
+    query = ensue.compile("SELECT * FROM S WHERE A : B")
+    events = pa.table({"type": pa.array(["A", "B"] * 25_000)})
+    clock = iter(number * seconds for number in range(9))
+    kept = look_at(query, events, ReadOptions(), Limits(), None, None, lambda: next(clock))
+    assert kept.sample == Sample(sample, sample < 50_000)

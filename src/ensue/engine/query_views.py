@@ -33,8 +33,9 @@ class QueryViews:
         Args:
             events: what `run` takes.
             until: the time that has come after the last event, as for `run`.
-            most_events: how many events to look at, from the first on. Default: a million, and
-                5,000 where matches are only known by listing; the funnel says when there are more.
+            most_events: how many events to look at, from the first on. Default: a million, fewer
+                where the query takes long, and 5,000 where matches are only known by listing; the
+                funnel says when there are more.
 
         >>> from ensue import compile
         >>> query = compile("SELECT * FROM S WHERE A ; B ; C")

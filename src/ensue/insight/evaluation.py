@@ -8,8 +8,10 @@ and is reported as such.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
@@ -248,10 +250,9 @@ def evaluator(
     """
     if isinstance(events, KeptEvents):
         kept = events
+        _check_types(query, kept, options, limits)
     else:
-        read = with_settings(options, query.settings)
-        kept = keep_events(query, events, read, look_at(query, most_events))
-    _check_types(query, kept, options, limits)
+        kept = look_at(query, events, options, limits, until, most_events)
     query = with_split_conditions(query) if splits else query
     return Evaluator(query, kept, options, limits, until)
 
@@ -264,8 +265,44 @@ def _check_types(query: Query, events: KeptEvents, options: ReadOptions, limits:
         pipeline.prepare(first_events(events, 1).source)
 
 
-def look_at(query: Query, most_events: int | None) -> int:
-    """Return how many events are looked at, where the caller may have said it."""
-    if most_events is not None:
-        return most_events
-    return MOST_LISTED_EVENTS if lists(query) else MOST_EVENTS
+def look_at(
+    query: Query,
+    events: EventsLike,
+    options: ReadOptions,
+    limits: Limits,
+    until: Time | None,
+    most_events: int | None,
+    clock: Callable[[], float] = process_time,
+) -> KeptEvents:
+    """Read the events that are looked at.
+
+    Args:
+        most_events: how many; None: as many as take a bounded time, which is measured on the first.
+        clock: tells how much time has been spent, in seconds.
+    """
+    read = with_settings(options, query.settings)
+    most = most_events
+    if most is None:
+        most = MOST_LISTED_EVENTS if lists(query) else MOST_EVENTS
+    kept = keep_events(query, events, read, most)
+    _check_types(query, kept, options, limits)
+    number = _FIRST_EVENTS
+    if most_events is not None or kept.sample.events <= number:
+        return kept
+    counted = replace(query.tree, select=tree.Selection(None, True, (), ()), every=None)
+    # Once for kernels to be compiled.
+    Evaluator(query, first_events(kept, 1), options, limits, until).count(counted)
+    while number < kept.sample.events:
+        some = Evaluator(query, first_events(kept, number), options, limits, until)
+        begin = clock()
+        known = some.count(counted) is not None
+        share = _MOST_SECONDS / max(clock() - begin, 1e-6)
+        if not known or share <= _GROWTH:
+            return first_events(kept, int(number * max(share, 1)) if known else number)
+        number *= _GROWTH
+    return kept
+
+
+_FIRST_EVENTS, _GROWTH = 20_000, 4
+_MOST_SECONDS = 3.0
+"""How long the query itself may take on the events; its variants take a few times as long."""

@@ -68,7 +68,7 @@ def why(
     """
     with exit_codes():
         from ensue.cli.run.loading import load_query
-        from ensue.insight.evaluation import keep_events, look_at
+        from ensue.insight.evaluation import look_at
         from ensue.insight.funnel import funnel
         from ensue.insight.near_misses import near_misses
         from ensue.options import Limits, ReadOptions, chosen, with_settings
@@ -79,8 +79,8 @@ def why(
         ready = load_query(query, param or (), schema)
         paths = event_paths(events, ready.streams)
         read = with_settings(chosen(ReadOptions, given), ready.settings)
-        kept = keep_events(ready, _sources(paths, ready, read), read, look_at(ready, most_events))
         limits = chosen(Limits, given)
+        kept = look_at(ready, _sources(paths, ready, read), read, limits, None, most_events)
         say(str(funnel(ready, kept, read, limits)))
         if near:
             say("\nnear misses")
