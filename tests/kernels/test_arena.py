@@ -137,3 +137,27 @@ def test_arrays_that_follow_lent_ones_keep_to_the_budget() -> None:
     wide = ensue.compile(EQUAL.replace("8 EVENTS", "9000 EVENTS"))
     rows = dense(60_000, 3000)
     assert wide.run(rows, max_bytes=65536 * 40).count == wide.run(rows).count
+
+
+def test_the_first_match_of_each_hit_is_copied_alone() -> None:
+    sizes: list[tuple[int, int]] = []
+    harvest = seams.HARVEST.original
+
+    def watched(self: MatchDriver) -> Iterator[Segment]:
+        for segment in harvest(self):
+            sizes.append((len(segment.graph.label), len(segment.hits.end)))
+            assert not self.arena.lent
+            yield segment
+
+    text = "SELECT * FROM S WHERE A ; B ; C WITHIN 900 [ts]"
+    rows = [{"type": "AB"[i % 2], "ts": i} for i in range(300)]
+    table = pa.Table.from_pylist([*rows, {"type": "C", "ts": 300}, {"type": "C", "ts": 301}])
+    # Latest start first.
+    every = sorted(ensue.run(text, table), key=lambda match: match.start)
+    latest = {match.end: match.bindings for match in every}
+    with pytest.MonkeyPatch.context() as patch:
+        seams.HARVEST.put(patch, watched)
+        limited = {match.end: match.bindings for match in ensue.run(text + " LIMIT 1", table)}
+    assert limited == latest
+    # Three events of each, and the node where the run starts.
+    assert sizes == [(8, 2)]

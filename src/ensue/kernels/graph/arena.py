@@ -15,6 +15,7 @@ import numpy as np
 from ensue.errors import BudgetError
 from ensue.kernels.graph.compact import Marked, cut, mark_below
 from ensue.kernels.graph.expand import FactoredSegment
+from ensue.kernels.graph.first_paths import first_paths
 from ensue.kernels.graph.segment import Segment
 from ensue.kernels.layout import NODES, STARTS, Graph, Hits, Roots, new_graph
 from ensue.kernels.memory import doubled
@@ -68,6 +69,9 @@ class Arena:
     def hand_out(self, hits: Hits, limit: int) -> Segment:
         """Give hits a graph that outlives what comes: these arrays, or a copy of their part."""
         count = len(hits.end)
+        first = first_paths(self.used, hits) if limit == 1 and not self.factored else None
+        if first is not None:
+            return self._segment(*first, limit, lent=False)
         many = _NODES_A_HIT * count >= len(self.graph.label)
         if self._guesses and many and self._is_worth_lending(count * self._need):
             self._guesses -= 1
