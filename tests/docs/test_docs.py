@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "index.md",
+    ROOT / "docs" / "api.md",
     ROOT / "docs" / "operations.md",
     ROOT / "docs" / "cookbook.md",
     *sorted((ROOT / "docs" / "language").glob("*.md")),
