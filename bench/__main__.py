@@ -40,6 +40,7 @@ from bench import (
 )
 from bench.lab import laboratory
 from bench.machine import facts, sources
+from bench.pace import MINUTES, Pace
 from bench.tables import Group, Target, show, show_targets
 
 GROUPS: tuple[Group, ...] = (
@@ -79,7 +80,7 @@ _WIDE = 160
 NAMES = [group.name for group in GROUPS]
 
 
-def run(names: Sequence[str], quick: bool, path: Path) -> None:
+def run(names: Sequence[str], quick: bool, path: Path, minutes: float = MINUTES) -> None:
     """Run some groups, show them, and put their results into a file."""
     console = Console()
     if not console.is_terminal:
@@ -87,12 +88,18 @@ def run(names: Sequence[str], quick: bool, path: Path) -> None:
     about: dict[str, Any] = facts()
     console.print(", ".join(f"{name} {value}" for name, value in about.items()), style="dim")
     every: list[Target] = []
-    with console.status("") as status, laboratory(quick, status) as lab:
+    chosen = [group for group in GROUPS if group.name in names]
+    pace = Pace(minutes, len(chosen))
+    left_out = []
+    with console.status("") as status, laboratory(quick, status, pace) as lab:
         lab.warm_up()
-        for group in GROUPS:
-            if group.name not in names:
+        for group in chosen:
+            if pace.is_over:
+                left_out.append(group.name)
                 continue
+            begun = pace.elapsed
             rows = group.measure(lab)
+            pace.done += 1
             targets = group.targets(rows)
             every += targets
             show(console, group, rows)
@@ -104,10 +111,14 @@ def run(names: Sequence[str], quick: bool, path: Path) -> None:
             kept[group.name] = {
                 "facts": about,
                 "quick": quick,
+                "minutes": round(pace.elapsed - begun, 2),
                 "rows": rows,
                 "targets": [asdict(target) for target in targets],
             }
             results.save(path, {name: kept[name] for name in NAMES if name in kept})
+    console.print(f"\n{pace.elapsed:.0f} minutes")
+    if left_out:
+        console.print(f"not measured, the time was over: {', '.join(left_out)}", style="yellow")
     if not every:
         return
     met = sum(target.met for target in every)
@@ -120,6 +131,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"what to run: {', '.join(NAMES)}; or all")
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        metavar="N",
+        help=f"how long all of it may take, {MINUTES:.0f} unless said otherwise: what falls behind "
+        "is repeated less often, and what does not fit is named",
+    )
     parser.add_argument(
         "--designs",
         action="store_true",
@@ -139,7 +158,7 @@ def main() -> None:
         parser.error(f"no benchmark '{unknown[0]}'; there are {', '.join(NAMES)}")
     path = asked.json or results.path_of(asked.quick)
     if not asked.docs:
-        run(asked.names or NAMES, asked.quick, path)
+        run(asked.names or NAMES, asked.quick, path, asked.minutes)
         return
     # Where there is no full run of a group, a quick one has to do.
     kept = {**results.load(results.path_of(True)), **results.load(path)}

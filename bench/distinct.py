@@ -126,9 +126,8 @@ def _stream(shape: Shape, window: int, events: int) -> Any:
 
 def _measure(lab: Lab) -> list[Row]:
     rows: list[Row] = []
-    patience = 10 if lab.quick else 60
     for number, shape in enumerate(SHAPES):
-        given_up = ""
+        given_up, patience = "", 10 if lab.hurries else 60
         for window in _WINDOWS:
             events = 4 * window + 20_000
             row: Row = {"query": shape.name, "window": window, "events": events}

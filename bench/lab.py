@@ -12,6 +12,7 @@ from typing import Any
 from rich.status import Status
 
 from bench.measure import Case, Finish, Measured, measure_here
+from bench.pace import Pace
 from bench.processes import FailedError, isolated
 from bench.queries import by_account
 from bench.streams import CALM, Source
@@ -24,11 +25,17 @@ class Lab:
     quick: bool
     folder: Path
     status: Status
+    pace: Pace
+
+    @property
+    def hurries(self) -> bool:
+        """Whether measurements are repeated less often."""
+        return self.quick or self.pace.is_behind
 
     @property
     def patience(self) -> float:
         """Seconds to go on repeating a measurement."""
-        return 1.0 if self.quick else 4.0
+        return 1.0 if self.hurries else 4.0
 
     @property
     def timeout(self) -> float:
@@ -75,6 +82,9 @@ class Lab:
         ]
 
     def _measured(self, cases: Sequence[Case], most: int) -> list[Measured]:
+        if self.pace.is_over:
+            over = f"the {self.pace.minutes:.0f} minutes of the run were over"
+            return [Measured(case.name, case.source.events, failed=over) for case in cases]
         paths = [self.make(case.source) for case in cases]
         self.say(", ".join(case.name for case in cases))
         told = [{"name": case.name, "query": case.query, "finish": case.finish} for case in cases]
@@ -84,7 +94,7 @@ class Lab:
                 cases=told,
                 paths=paths,
                 patience=self.patience,
-                least=2 if self.quick else 3,
+                least=2 if self.hurries else 3,
                 most=most,
             )
         except FailedError as error:
@@ -93,7 +103,7 @@ class Lab:
 
 
 @contextmanager
-def laboratory(quick: bool, status: Status) -> Iterator[Lab]:
+def laboratory(quick: bool, status: Status, pace: Pace) -> Iterator[Lab]:
     """Make a lab whose streams are deleted in the end."""
     with tempfile.TemporaryDirectory(prefix="ensue-bench-") as folder:
-        yield Lab(quick, Path(folder), status)
+        yield Lab(quick, Path(folder), status, pace)
