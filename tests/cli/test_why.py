@@ -65,3 +65,13 @@ def test_near_misses_are_shown(events: Path) -> None:
         "3..6  2 of 2 steps: a at 3, b at 6",
         "    needed WITHIN 2 EVENTS, but it goes from 3 to 6",
     ]
+
+
+def test_time_may_have_come_further(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("type,at\nORDER,1\nORDER,8\nPAID,9\n")
+    query = "SELECT * FROM S WHERE ORDER NOT FOLLOWED BY PAID WITHIN 20 [at]"
+    first = ("--most-events", 1)
+    for more, matches in ((), 0), (first, 0), ((*first, "--until", 30), 1):
+        shown = ensue("why", query, path, "--near", 0, *more).stdout
+        assert f"{matches}  after NOT FOLLOWED BY PAID" in shown

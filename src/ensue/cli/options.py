@@ -77,6 +77,17 @@ SchemaFile = Annotated[
 ]
 """A file with types of attributes."""
 
+Until = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How far time has come after the last event, for NOT FOLLOWED BY.",
+        show_default=False,
+        rich_help_panel=EVENTS,
+    ),
+]
+"""The time that has come."""
+
 
 def takes_options(command: _Function, groups: Mapping[Group, str] = GROUPS) -> _Function:
     """Give a command of `**options` an option for every field of some groups.

@@ -18,6 +18,7 @@ from ensue.cli.options import (
     EventArguments,
     Parameters,
     SchemaFile,
+    Until,
     checked,
     takes_options,
 )
@@ -109,15 +110,7 @@ def run(
             rich_help_panel=EVENTS,
         ),
     ] = False,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="How far time has come after the last event, for NOT FOLLOWED BY.",
-            show_default=False,
-            rich_help_panel=EVENTS,
-        ),
-    ] = None,
+    until: Until = None,
     tick: Annotated[
         str | None,
         typer.Option(

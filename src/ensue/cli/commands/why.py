@@ -12,6 +12,7 @@ from ensue.cli.options import (
     EventArguments,
     Parameters,
     SchemaFile,
+    Until,
     checked,
     takes_read_options,
 )
@@ -32,13 +33,14 @@ def why(
     events: EventArguments,
     param: Parameters = None,
     schema: SchemaFile = None,
+    until: Until = None,
     most_events: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="Look at so many events, from the first on.  \\[default: a million, or 5,000 "
-            "where matches are only known by listing]",
+            help="Look at so many events, from the first on.  \\[default: a million, fewer where "
+            "the query takes long, 5,000 where matches are only known by listing]",
             show_default=False,
         ),
     ] = None,
@@ -68,6 +70,7 @@ def why(
     """
     with exit_codes():
         from ensue.cli.run.loading import load_query
+        from ensue.cli.run.ticking import read_time
         from ensue.insight.evaluation import look_at
         from ensue.insight.funnel import funnel
         from ensue.insight.near_misses import near_misses
@@ -79,12 +82,12 @@ def why(
         ready = load_query(query, param or (), schema)
         paths = event_paths(events, ready.streams)
         read = with_settings(chosen(ReadOptions, given), ready.settings)
-        limits = chosen(Limits, given)
-        kept = look_at(ready, _sources(paths, ready, read), read, limits, None, most_events)
-        say(str(funnel(ready, kept, read, limits)))
+        limits, time = chosen(Limits, given), read_time(until)
+        kept = look_at(ready, _sources(paths, ready, read), read, limits, time, most_events)
+        say(str(funnel(ready, kept, read, limits, time)))
         if near:
             say("\nnear misses")
-            say(str(near_misses(ready, kept, near, read, limits)))
+            say(str(near_misses(ready, kept, near, read, limits, time)))
 
 
 def _sources(
