@@ -16,7 +16,7 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
-from ensue.analysis.windows import window_of
+from ensue.analysis.windows import all_windows
 from ensue.engine.pipeline import Pipeline
 from ensue.engine.query import Query
 from ensue.engine.run import find_matches
@@ -125,10 +125,10 @@ class Evaluator:
         text = format_query(changed)
         source = Source(text, self.query.source.name)
         settings = dict(self.query.settings)
-        window = window_of(self.query.tree)
-        if self.options.time is None and window is not None and window.attribute is not None:
-            # The window names the time column, also of variants without it.
-            settings["time"] = ".".join(window.attribute.names)
+        named = [each.attribute for each in all_windows(self.query.tree) if each.attribute]
+        if self.options.time is None and named:
+            # A window names the time column, also of variants without it.
+            settings["time"] = ".".join(named[0].names)
         try:
             variant = replace(
                 self.query,
