@@ -40,6 +40,15 @@ QUERIES = [
     "SELECT a, b, max(b.t) AS m FROM S WHERE A AS a ; B+ AS b WITHIN 4 SECONDS",
     "SELECT count(*) FROM S WHERE ((A AS a ; B+ AS b) AGGREGATE Y[s = sum(b.v)]) FILTER Y[s < 6] "
     "WITHIN 9 SECONDS",
+    "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a ; B AS b WITHIN 9 SECONDS ; "
+    "SELECT * FROM D WHERE D AS x ; D AS y FILTER x.v = y.v WITHIN 3 SECONDS",
+    "CREATE STREAM D AS SELECT a.t AS f, max(b.t) AS l FROM S WHERE A AS a ; B+ AS b "
+    "WITHIN 4 SECONDS ; SELECT x.f AS f, y.l AS l FROM D WHERE D AS x ; D AS y "
+    "FILTER x.f < y.l AND x.end_time < y.end_time WITHIN 9 SECONDS",
+    "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a NOT FOLLOWED BY C WITHIN 2 SECONDS ; "
+    "SELECT * FROM S, D WHERE D AS x ; S>B AS y FILTER x.v = y.v WITHIN 3 SECONDS",
+    "CREATE STREAM D AS SELECT count(*) AS n, max(a.t) AS l FROM S WHERE A AS a ; B AS b "
+    "WITHIN 9 SECONDS ; SELECT * FROM D WHERE D AS x ; D AS y FILTER x.l <= y.l WITHIN 3 SECONDS",
 ]
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000}
 BEGIN = datetime(1970, 1, 1)
@@ -152,20 +161,23 @@ def test_streams_of_which_one_has_doubles() -> None:
 
 
 REFUSED = {
-    "derived": "CREATE STREAM D AS SELECT a.v AS v FROM S WHERE A AS a ; B AS b WITHIN 9 SECONDS ; "
-    "SELECT * FROM D WHERE D AS x ; D AS y WITHIN 3 SECONDS",
+    "difference": "CREATE STREAM D AS SELECT b.t - a.t AS d FROM S WHERE A AS a ; B AS b "
+    "WITHIN 9 SECONDS ; SELECT * FROM D WHERE D AS x ; D AS y WITHIN 3 SECONDS",
     "partitioned": "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [t] WITHIN 3 SECONDS",
     "units": "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 [t]",
+    "tiebreak": "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 2 SECONDS",
 }
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_where_doubles_cannot_be_taken_nothing_changes(text: str) -> None:
     rows = [{"type": kind, "v": 1, "t": at} for at, kind in enumerate("ABABAB")]
-    session, other = ensue.compile(text).open(time="t"), ensue.compile(text).open(time="t")
+    options: dict[str, Any] = {"time": "t"}
     if text is not REFUSED["units"]:
-        options: dict[str, Any] = {"time": "t", "time_unit": "s"}
-        session, other = ensue.compile(text).open(**options), ensue.compile(text).open(**options)
+        options["time_unit"] = "s"
+    if text is REFUSED["tiebreak"]:
+        options["tiebreak"] = "t"
+    session, other = ensue.compile(text).open(**options), ensue.compile(text).open(**options)
     session.push(rows[:3])
     other.push(rows[:3])
     with pytest.raises(

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ensue.analysis.derived import END_TIME, MATCH_ID, Level
+from ensue.engine.derived_times import lag_behind, scale_of
 from ensue.engine.execution import Execution, QueryInstance
 from ensue.engine.places import LATER, NOTHING, Events, merged, of_streams, padded
 from ensue.errors import BudgetError
@@ -26,6 +27,7 @@ from ensue.results.match_set import TooManyError
 from ensue.results.tables import typed_times
 from ensue.state.container import below, part
 from ensue.stream.batch import EventBatch, repeated
+from ensue.stream.time_scale import TimeScale
 
 
 @dataclass(slots=True)
@@ -123,7 +125,8 @@ class DerivedOperator:
             level = each.level
             each.numbered = bool(level.derived) or set(level.given) != set(self.given)
             if not level.given and len(level.derived) == 1:
-                each.lag = _lag_behind(by_name[level.derived[0]])
+                source = by_name[level.derived[0]]
+                each.lag = lag_behind(source.level, source.lag)
 
     def begin_at(self, position: int) -> None:
         """See the event at a position as the first of the stream."""
@@ -336,13 +339,15 @@ class DerivedOperator:
         """The texts of conditions that some level decides on listing."""
         return frozenset().union(*(deferred_by(each.operator) for each in self.levels))
 
-    def take_over(self, old: DerivedOperator) -> None:
+    def take_over(self, old: DerivedOperator, scale: TimeScale | None = None) -> None:
         """Go on from the state of an operator that was bound to other types of columns."""
         self._begun = old._begun
         for mine, theirs in zip(self.levels, old.levels, strict=True):
-            kept = theirs.execution.store.view()()
-            carry_over(theirs.operator, mine.operator, kept)
-            mine.execution.store = theirs.execution.store
+            store = theirs.execution.store
+            own = scale and scale_of(theirs.level, mine.level, scale)
+            store = store.rescaled(own) if own else store
+            carry_over(theirs.operator, mine.operator, store.view()(), own)
+            mine.execution.store = store
             mine.execution.next_position = theirs.execution.next_position
             mine.next_position = theirs.next_position
         if self._begun:
@@ -354,14 +359,6 @@ def _output(chunks: Sequence[ResultChunk]) -> OperatorOutput:
     first, *rest = [chunk for chunk in chunks if chunk] or chunks[:1]
     more = _output(rest) if rest else None
     return OperatorOutput(first.matches, first.totals, first.deadlines, first.events, more)
-
-
-def _lag_behind(source: LevelExecution) -> int | None:
-    """Return how late, at most, derived events are known, after their times."""
-    absence = source.level.bound.not_followed
-    if absence is None or source.lag is None:
-        return source.lag
-    return None if absence.window.kind == "events" else source.lag + absence.window.size
 
 
 def _derived(

@@ -26,7 +26,6 @@ from ensue.options import ReadOptions
 from ensue.plan.mode import ExecutionMode
 from ensue.plan.physical import PhysicalPlan, make_plan
 from ensue.plan.result_schema import ResultSchema, result_schema
-from ensue.predicates.vectors import UnsupportedError
 from ensue.stream.batch import EventBatch, InputBatch
 from ensue.stream.time_scale import TimeScale
 
@@ -160,9 +159,7 @@ def rebind_instance(
     mode = replace(mode, by_definition=by_definition, late=late)
     new = bind_instance(name, query, columns, options, mode, instance.tally)
     if isinstance(old, DerivedOperator) and isinstance(new.operator, DerivedOperator):
-        if scale is not None:
-            raise UnsupportedError("derived streams have events of the times so far")
-        new.operator.take_over(old)
+        new.operator.take_over(old, scale)
     else:
         carry_over(old, new.operator, kept, scale)
     new.schema = replace(new.schema, since=instance.schema.since)

@@ -72,7 +72,7 @@ def holds_times(column: Column, scale: TimeScale) -> bool:
         case EventClock(kind):
             return kind == "time"
         case Attribute():
-            return column.expression.path == (scale.column,)
+            return len(column.expression.path) == 1 and scale.is_time(column.expression.path[0])
         case _:
             return False
 
@@ -98,7 +98,7 @@ def _match_state(new: MatchOperator, saved: State, scale: TimeScale) -> State:
         if isinstance(absence, CorrelatedAbsenceOperator):
             correlation = absence.happened.correlation
             for condition in (*correlation.equalities, *correlation.others):
-                if any(each.path[:1] == (scale.column,) for each in condition.inner):
+                if any(scale.is_time(each.path[0]) for each in condition.inner):
                     raise UnsupportedError("what must not happen is compared by its time")
         engine = _match_state(absence.engine, part(own, "engine"), scale)
         found |= below(f"absent/{number}", own | below("engine", engine))
@@ -135,7 +135,7 @@ def _groups(saved: Mapping[str, Any], scale: TimeScale) -> State:
 
 
 def _check_keys(partition: Iterable[tuple[str, ...]], scale: TimeScale) -> None:
-    if any(path[0] == scale.column for path in partition):
+    if any(scale.is_time(path[0]) for path in partition):
         raise UnsupportedError("the events are partitioned by their time")
 
 

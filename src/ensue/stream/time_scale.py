@@ -28,6 +28,12 @@ class TimeScale:
     """The type of the column from now on."""
     nanoseconds: int
     """In one of its units so far."""
+    derived: frozenset[str] = frozenset()
+    """The columns of derived events that hold its times."""
+
+    def is_time(self, column: str) -> bool:
+        """Tell whether a column holds times."""
+        return column == self.column or column in self.derived
 
     def time(self, time: int) -> int:
         """Return a time in nanoseconds."""
@@ -46,14 +52,15 @@ class TimeScale:
 
     def table(self, table: pa.Table) -> pa.Table:
         """Return rows whose times are timestamps."""
-        at = table.schema.get_field_index(self.column)
-        if at < 0 or not pa.types.is_integer(table.schema.field(at).type):
-            return table
-        counted = table.column(at).cast(pa.int64())
-        if len(counted) > counted.null_count:
-            self._check(max(map(abs, pc.min_max(counted).as_py().values())))
-        instants = pc.multiply(counted, self.nanoseconds).cast(pa.timestamp("ns")).cast(self.kind)
-        return table.set_column(at, self.column, instants)
+        for at, field in enumerate(table.schema):
+            if not self.is_time(field.name) or not pa.types.is_integer(field.type):
+                continue
+            counted = table.column(at).cast(pa.int64())
+            if len(counted) > counted.null_count:
+                self._check(max(map(abs, pc.min_max(counted).as_py().values())))
+            instants = pc.multiply(counted, self.nanoseconds).cast(pa.timestamp("ns"))
+            table = table.set_column(at, field.name, instants.cast(self.kind))
+        return table
 
     def rows(self, batch: InputBatch) -> InputBatch:
         """Return rows that wait, with timestamps."""
