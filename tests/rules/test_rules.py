@@ -114,6 +114,18 @@ def test_unclosed_header_is_refused() -> None:
         split_rule(Source("+++\ntitle = 'x'\n" + QUERY))
 
 
+@pytest.mark.parametrize("line", ["title = 'x'", "title: x"])
+def test_a_header_between_dashes_is_told_how_headers_are_written(line: str) -> None:
+    expected = r"^r\.ceql:1: a header is TOML.* two lines \+\+\+, not ---$"
+    with pytest.raises(ensue.RuleError, match=expected):
+        split_rule(Source(f"---\n{line}\n---\n{QUERY}", "r.ceql"))
+
+
+def test_a_comment_of_dashes_is_no_header() -> None:
+    text = f"---\n-- title = 'x'\n---\n{QUERY}"
+    assert split_rule(Source(text)).source.text == text
+
+
 def test_errors_point_into_the_file(tmp_path: Path) -> None:
     write(tmp_path, bad=HEADER.replace("params = {low = 2}\n", "") + "SELECT * FRM S WHERE A")
     with pytest.raises(ensue.CeqlError) as caught:

@@ -26,6 +26,8 @@ from ensue.rules.settings import SettingsError, line_of, validate
 FENCE = "+++"
 _OPENING = re.compile(r"\+\+\+[ \t]*\r?\n")
 _CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_DASHES = re.compile(r"---[ \t]*\r?\n\s*[\w.-]+[ \t]*[:=]")
+"""A header as other tools have it; as a query it would be a comment and then nonsense."""
 _TOML_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
@@ -123,6 +125,12 @@ def split_rule(source: Source) -> RuleFile:
     ({'title': 'two'}, (4, 1))
     """
     header = header_of(source.text)
+    if header is None and _DASHES.match(source.text):
+        raise RuleError.at(
+            source.name,
+            1,
+            f'a header is TOML, such as title = "x", between two lines {FENCE}, not ---',
+        )
     if header is None:
         return RuleFile(source)
     if not header.closed:
