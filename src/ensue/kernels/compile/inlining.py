@@ -43,7 +43,9 @@ def _read(function: Callable[..., Any]) -> tuple[Blocks, list[str]]:
     """Return the statements of a helper, its own helpers taken in, and its parameters."""
     identity = FunctionIdentity.from_function(function)
     read = Reader(identity).interpret(ByteCode(identity))
-    return taken_in(read.blocks), list(read.arg_names)
+    blocks: Blocks = taken_in(read.blocks)
+    skip_copies(blocks)
+    return blocks, list(read.arg_names)
 
 
 def taken_in(blocks: Blocks) -> Blocks:
@@ -65,9 +67,7 @@ def taken_in(blocks: Blocks) -> Blocks:
     for block in blocks.values():
         _branch_at_once(block, targets)
     _forget_names(blocks)
-    blocks = _numba.ir_utils.simplify_CFG(blocks)
-    skip_copies(blocks)
-    return blocks
+    return _numba.ir_utils.simplify_CFG(blocks)
 
 
 def _forget_names(blocks: Blocks) -> None:
