@@ -67,7 +67,8 @@ def taken_in(blocks: Blocks) -> Blocks:
     for block in blocks.values():
         _branch_at_once(block, targets)
     _forget_names(blocks)
-    return _numba.ir_utils.simplify_CFG(blocks)
+    simple: Blocks = _numba.ir_utils.simplify_CFG(blocks)
+    return simple
 
 
 def _forget_names(blocks: Blocks) -> None:
