@@ -17,6 +17,7 @@ import pytest
 from ensue.kernels.graph import choose as choosing
 from ensue.kernels.graph import enumerate as listing
 from ensue.kernels.graph import expand as expansion
+from ensue.kernels.graph import first as completing
 from ensue.kernels.graph import order as ordering
 from ensue.kernels.graph import segment
 from ensue.kernels.graph.compact import Marked
@@ -328,13 +329,17 @@ def spines_are_followed_to_their_ends(patch: Patch) -> None:
 
 
 def starts_complete_again(patch: Patch) -> None:
-    original = choosing.visit_open
+    original = completing.walk_open
 
-    def visit_open(graph: Any, *rest: Any) -> int:
+    def walk_open(graph: Any, *rest: Any) -> int:
         graph.position[graph.label <= 0] = 0
         return original(graph, *rest)
 
-    patch.setattr(choosing, "visit_open", visit_open)
+    patch.setattr(completing, "walk_open", walk_open)
+
+
+def starts_left_of_a_spine_are_all_walked(patch: Patch) -> None:
+    patch.setattr(completing, "larger", lambda least, _: least)
 
 
 def events_that_do_not_count_count(patch: Patch) -> None:
@@ -349,6 +354,7 @@ OF_CHOICE: tuple[Callable[[Patch], None], ...] = (
     covering_is_turned_around,
     spines_are_followed_to_their_ends,
     starts_complete_again,
+    starts_left_of_a_spine_are_all_walked,
     events_that_do_not_count_count,
 )
 

@@ -25,6 +25,7 @@ SETS = {
     "graph.expand": _CONDITIONS,
     "graph.order": _CHOICE,
     "graph.choose": _CHOICE,
+    "graph.first": _CHOICE,
     "match.waiting": ("deadlines", 1),
     "match.correlate": _CONDITIONS,
     "match.index": _CONDITIONS,

@@ -46,6 +46,23 @@ class Arena:
     _guesses: int = 0
     """How often that may be taken for granted."""
 
+    def reserve(self, more: int, keys: int, *, sparing: bool) -> int:
+        """Make room for so many more nodes and a start, and for those of so many keys.
+
+        At most half of the room is taken then; if it need not be used sparingly and the budget
+        allows it, a quarter. Return how many nodes there is room for.
+        """
+        nodes, starts = doubled(len(self.graph.label), keys), len(self.graph.start_clock)
+        starts, begun = doubled(starts, keys), int(self.counters[STARTS]) + 1
+        wanted = int(self.counters[NODES]) + more
+        ample = doubled(nodes, 4 * wanted)
+        if wanted > nodes // 2 or not (sparing or _size(ample, starts) > self.most_bytes):
+            nodes = ample
+        if begun > starts // 2:
+            starts = doubled(starts, 4 * begun)
+        self.resize(nodes, starts)
+        return nodes
+
     def resize(self, nodes: int, starts: int) -> None:
         """Make room for so many nodes and starts; BudgetError where that is too much."""
         if nodes == len(self.graph.label) and starts == len(self.graph.start_clock):

@@ -8,8 +8,8 @@ with one support are all preferred.
 LAST looks first at the side of a union with the later event, and at the other one only if that has
 such an event too. NEXT follows spines (see order.py) to the first start inside the window; where
 these lead to one path, nothing is noted of the nodes on the way. FIRST asks for each start below a
-root that has not completed a match yet; these are found first, and the unions and bottoms below the
-root marked, whose position is not used for anything else: no node is looked at a second time.
+root that has not completed a match yet; these are found first (see first.py), and are chosen among
+here where spines do not lead from all of them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ import numpy as np
 
 from ensue.kernels.compile.jit import helper, kernel, subroutine
 from ensue.kernels.graph.enumerate import alive
-from ensue.kernels.graph.order import Order, is_inside, led_to, may_start
+from ensue.kernels.graph.order import Order, led_to, may_start
 from ensue.kernels.layout import NIL, UNION, Array, Graph, Int32, Int64, Roots
 
 NEXT, LAST, FIRST = range(3)
 
-CHOSEN_NODES, CHOSEN_STARTS, STAMP, CHOOSING_COUNTERS = range(4)
-"""Places in the counters: how many nodes and starts were chosen, and the last stamp."""
+CHOSEN_NODES, CHOSEN_STARTS, STAMP, TASKS, CHOOSING_COUNTERS = range(5)
+"""Places in the counters: how many nodes and starts were chosen, the last stamp, and how many
+choices FIRST has to make."""
 
-NO_ROOM, PARTED = -2, -3
-"""In place of a node: there was no room for what is chosen, or there are several ways to go."""
-
-_COMPLETED = 1
-"""The position of unions and bottoms all of whose starts have completed a match."""
+NO_ROOM, PARTED, READY = -2, -3, -4
+"""In place of a node: there was no room for what is chosen, or there are several ways to go. In
+place of a start: what is chosen of the root is written down already."""
 
 
 class Search(NamedTuple):
@@ -286,55 +285,6 @@ def find_best(
     return answer
 
 
-@helper
-def visit_open(graph: Graph, root: int, edge: int, floor: int, search: Search) -> int:
-    """Collect the unions and bottoms below a root that have not completed; return how many."""
-    counters = search.counters
-    stamp = search.stamp
-    stack = search.stack
-    counters[STAMP] += 1
-    now = counters[STAMP]
-    count = 0
-    stack[0] = root
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        node = stack[depth]
-        while graph.label[node] > 0:
-            node = graph.left[node]
-        if stamp[node] == now or graph.position[node] == _COMPLETED:
-            continue
-        if not is_inside(graph, graph.start[node], edge, floor):
-            continue
-        stamp[node] = now
-        search.visited[count] = node
-        count += 1
-        if graph.label[node] == UNION:
-            stack[depth] = graph.right[node]
-            stack[depth + 1] = graph.left[node]
-            depth += 2
-    return count
-
-
-@kernel
-def complete_starts(graph: Graph, roots: Roots, search: Search, hits: Array, starts: Array) -> int:
-    """Find the starts below roots that complete their first match; return how many.
-
-    Each is written down with the number of its root, and marked.
-    """
-    found = 0
-    for hit in range(roots.node.shape[0]):
-        count = visit_open(graph, roots.node[hit], roots.edge[hit], roots.floor[hit], search)
-        for place in range(count):
-            node = search.visited[place]
-            graph.position[node] = _COMPLETED
-            if graph.label[node] == 0:
-                hits[found] = hit
-                starts[found] = graph.start[node]
-                found += 1
-    return found
-
-
 @kernel
 def choose_paths(
     graph: Graph,
@@ -353,6 +303,8 @@ def choose_paths(
     """
     counters = search.counters
     for hit in range(begin, roots.node.shape[0]):
+        if only[hit] == READY:
+            continue
         nodes = counters[CHOSEN_NODES]
         starts = counters[CHOSEN_STARTS]
         root = roots.node[hit]
@@ -394,7 +346,7 @@ def new_search(nodes: int, *, first: bool = False) -> Search:
     return Search(
         np.zeros(nodes, np.int64),
         np.empty(nodes, np.int32),
-        np.empty(2 * nodes + 2, np.int32),
+        np.empty((3 if first else 2) * nodes + 3, np.int32),
         np.empty(nodes if first else 0, np.int32),
         np.zeros(CHOOSING_COUNTERS, np.int64),
     )

@@ -21,18 +21,20 @@ from ensue.kernels.graph.choose import (
     FIRST,
     LAST,
     NEXT,
+    READY,
     STAMP,
+    TASKS,
     Chosen,
     Search,
     choose_paths,
-    complete_starts,
     join_roots,
     new_search,
 )
 from ensue.kernels.graph.compact import cut
+from ensue.kernels.graph.first import complete_starts, new_completions
 from ensue.kernels.graph.order import Order, new_order, note_newest, note_order
 from ensue.kernels.graph.segment import NO_BUDGET, Cursor, Listing, Segment
-from ensue.kernels.layout import FOREVER, NIL, Graph, Hits, Roots, new_graph
+from ensue.kernels.layout import FOREVER, NIL, UNION, Graph, Hits, Roots, new_graph
 from ensue.kernels.memory import doubled
 
 _STRATEGIES = {"NEXT": NEXT, "LAST": LAST, "FIRST": FIRST}
@@ -42,6 +44,10 @@ _NODES_A_HIT = 32
 _LEAST_ROOM = 1 << 16
 _ROOM = 2
 """At once, the chosen matches may have so many times the nodes of the graph."""
+
+_GROWTH = 4
+"""Arrays of what is known of nodes have room for so many times those that there are: what is copied
+into larger ones costs more than what is never touched."""
 
 _SPARE = 8
 """Chosen matches are copied out of arrays that have more than so many times the nodes."""
@@ -58,7 +64,14 @@ class Tasks(NamedTuple):
     roots: Roots
     """The nodes of the hits, with windows by floors if that is possible."""
     only: np.ndarray
-    """The start, or NIL."""
+    """The start, NIL for all, or READY where what is chosen is known."""
+    chosen: np.ndarray
+    """Then, its root; else there is only room for it."""
+
+    @classmethod
+    def of(cls, hits: Hits, roots: Roots, only: np.ndarray) -> Tasks:
+        """Return tasks none of which is done."""
+        return cls(hits, roots, only, np.empty(len(only), np.int32))
 
     def since(self, begin: int) -> Tasks:
         """Leave out the first ones."""
@@ -66,7 +79,39 @@ class Tasks(NamedTuple):
             Hits(*(each[begin:] for each in self.hits)),
             Roots(*(each[begin:] for each in self.roots)),
             self.only[begin:],
+            self.chosen[begin:],
         )
+
+
+@dataclass(slots=True)
+class _Room:
+    """The graph of what is chosen, which may grow up to a size."""
+
+    size: int
+    most: int
+    spare: int
+    """Beyond the nodes that the choice knows of there are so many for joining its roots."""
+    graph: Graph = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = min(self.size, self.most)
+        self.graph = new_graph(self.size + self.spare, self.size)
+
+    @property
+    def usable(self) -> Graph:
+        """The part that the choice knows of."""
+        return cut(self.graph, self.size, self.size)
+
+    def grow(self) -> bool:
+        """Make twice as much room; False: it has the most there may be."""
+        if self.size == self.most:
+            return False
+        self.size = min(2 * self.size, self.most)
+        grown = new_graph(self.size + self.spare, self.size)
+        for old, new in zip(self.graph, grown, strict=True):
+            new[: len(old)] = old
+        self.graph = grown
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +124,47 @@ class _Choosing:
     order: Order
     search: Search
 
-    def take(self, tasks: Tasks, room: int, limit: int) -> tuple[Segment | None, int]:
+    def room(self, hits: int, tasks: int, most: int) -> _Room:
+        """Allocate what so many hits may need, at most so many nodes; nothing is chosen yet."""
+        self.search.counters[CHOSEN_NODES] = self.search.counters[CHOSEN_STARTS] = 0
+        return _Room(doubled(_FIRST_NODES, _NODES_A_HIT * hits), most, tasks)
+
+    def complete(self, hits: Hits, roots: Roots, most: int, limit: int) -> tuple[Tasks, _Room]:
+        """Find what completes its first match, and choose where that is easily told."""
+        count, counters = len(hits.end), self.search.counters
+        found = new_completions(len(self.graph.start_clock), count)
+        room = self.room(count, len(found.hit), most)
+        counters[TASKS] = done = 0
+        walks = True
+        while done < count:
+            done = complete_starts(
+                self.graph,
+                self.order,
+                roots,
+                self.search,
+                room.usable,
+                walks,
+                found,
+                done,
+            )
+            if done < count:
+                walks = room.grow()
+        number, only, chosen = (each[: int(counters[TASKS])] for each in found)
+        # They come nearly in this order, which a stable sort makes use of.
+        order = np.argsort((number << 32) - only, kind="stable")
+        number, only, chosen = number[order], only[order], chosen[order]
+        if limit >= 0:
+            kept = np.arange(len(only)) - np.searchsorted(number, number) < limit
+            number, only, chosen = number[kept], only[kept], chosen[kept]
+        own, below = (each[number] for each in hits), (each[number] for each in roots)
+        return Tasks(Hits(*own), Roots(*below), only, chosen), room
+
+    def take(self, tasks: Tasks, room: _Room, limit: int) -> tuple[Segment | None, int]:
         """Choose as far as there is room; return what is chosen, and how many tasks are done."""
-        count = len(tasks.only)
-        counters, only = self.search.counters, np.ascontiguousarray(tasks.only)
-        counters[CHOSEN_NODES] = counters[CHOSEN_STARTS] = 0
-        size = min(doubled(_FIRST_NODES, _NODES_A_HIT * count), room)
-        # Beyond the room that the choice knows of, there is some for joining its roots.
-        graph, roots = new_graph(size + count, size), np.empty(count, np.int32)
-        done = 0
+        count, only = len(tasks.only), np.ascontiguousarray(tasks.only)
+        roots, done = np.ascontiguousarray(tasks.chosen), 0
         while True:
-            chosen = Chosen(cut(graph, size, size), roots)
+            chosen = Chosen(room.usable, roots)
             done = choose_paths(
                 self.graph,
                 self.order,
@@ -101,16 +176,33 @@ class _Choosing:
                 chosen,
                 done,
             )
-            if done == count or size == room:
+            if done == count or not room.grow():
                 break
-            larger = min(2 * size, room)
-            graph, size = _grown(graph, larger + count, larger), larger
         if limit >= 0 and 0 < done < count:
             # What is limited together is chosen together.
             done = int(np.searchsorted(tasks.hits.end, tasks.hits.end[done]))
         if done == 0:
             return None, 0
-        return self._segment(graph, Hits(*(each[:done] for each in tasks.hits)), roots, limit), done
+        hits = Hits(*(each[:done] for each in tasks.hits))
+        return self._segment(room.graph, hits, roots, limit), done
+
+    def starts_of(self, tasks: Tasks, room: _Room) -> Tasks:
+        """Return tasks of one start each: what is chosen of some is forgotten."""
+        ready = tasks.only == READY
+        if not ready.any():
+            return tasks
+        graph = room.usable
+        below = [_starts_below(graph, int(root)) for root in tasks.chosen[ready]]
+        sizes = np.ones(len(ready), np.int64)
+        sizes[ready] = [len(each) for each in below]
+        only = np.repeat(tasks.only, sizes)
+        positions = np.concatenate(below)
+        only[only == READY] = np.searchsorted(self.graph.start_position, positions)
+        hits, roots = (
+            kind(*(np.repeat(each, sizes) for each in old))
+            for kind, old in ((Hits, tasks.hits), (Roots, tasks.roots))
+        )
+        return Tasks.of(hits, roots, only)
 
     def _segment(self, graph: Graph, hits: Hits, roots: np.ndarray, limit: int) -> Segment:
         count, counters = len(hits.end), self.search.counters
@@ -156,11 +248,11 @@ class UnchosenSegment(Segment):
         if self.strategy == FIRST:
             only[:] = np.searchsorted(graph.start_position, self.starts)
         roots = _by_floors(hits.roots, graph.start_clock)
-        tasks, room = Tasks(hits, roots, only), _PART
-        while len(tasks.only):
-            chosen, done = choosing.take(tasks, room, self.limit)
+        tasks, most = Tasks.of(hits, roots, only), _PART
+        while count := len(tasks.only):
+            chosen, done = choosing.take(tasks, choosing.room(count, count, most), self.limit)
             if chosen is None:
-                room *= 2
+                most *= 2
                 continue
             tasks = tasks.since(done)
             yield chosen
@@ -231,45 +323,33 @@ class Chooser:
             hand_out: gives hits a graph, for a choice that is made later.
         """
         self._note(graph, labels)
-        tasks = self._tasks(graph, hits, limit)
-        count = len(tasks.only)
-        if not count:
-            return
-        strategy = _STRATEGIES[self.choice]
+        strategy, count = _STRATEGIES[self.choice], len(hits.end)
         choosing = _Choosing(graph, strategy, self._visible, self._order, self._search)
-        chosen, done = choosing.take(tasks, max(_LEAST_ROOM, _ROOM * len(graph.label)), limit)
+        roots = _by_floors(hits.roots, graph.start_clock)
+        most = max(_LEAST_ROOM, _ROOM * len(graph.label))
+        if strategy == FIRST:
+            tasks, room = choosing.complete(hits, roots, most, limit)
+        else:
+            tasks = Tasks.of(hits, roots, np.full(count, NIL, np.int32))
+            room = choosing.room(count, count, most)
+        if not len(tasks.only):
+            return
+        chosen, done = choosing.take(tasks, room, limit)
         if chosen is not None:
             yield chosen
-        if done < count:
-            rest = tasks.since(done)
+        if done < len(tasks.only):
+            rest = choosing.starts_of(tasks.since(done), room)
             starts = graph.start_position[np.maximum(rest.only, 0)]
             later = hand_out(rest.hits, limit)
             yield UnchosenSegment(
                 later.graph, later.hits, limit, later.lent, strategy, self._visible, starts
             )
 
-    def _tasks(self, graph: Graph, hits: Hits, limit: int) -> Tasks:
-        roots = _by_floors(hits.roots, graph.start_clock)
-        if self.choice != "FIRST":
-            return Tasks(hits, roots, np.full(len(hits.end), NIL, np.int32))
-        starts = len(graph.start_clock)
-        number, only = np.empty(starts, np.int64), np.empty(starts, np.int32)
-        count = complete_starts(graph, roots, self._search, number, only)
-        number, only = number[:count], only[:count]
-        # They come nearly in this order, which a stable sort makes use of.
-        order = np.argsort((number << 32) - only, kind="stable")
-        number, only = number[order], only[order]
-        if limit >= 0:
-            kept = np.arange(count) - np.searchsorted(number, number) < limit
-            number, only = number[kept], only[kept]
-        own, below = (each[number] for each in hits), (each[number] for each in roots)
-        return Tasks(Hits(*own), Roots(*below), only)
-
     def _note(self, graph: Graph, labels: list[int]) -> None:
         """Get to know the nodes that came since the last time."""
         nodes = len(graph.label)
         if len(self._search.stamp) < nodes:
-            self._resize(doubled(_FIRST_NODES, nodes))
+            self._resize(doubled(_FIRST_NODES, _GROWTH * nodes))
         if len(self._visible) != len(labels):
             self._visible = np.array([bool(bits & self.mask) for bits in labels], np.bool_)
         note = note_newest if self.choice == "LAST" else note_order
@@ -277,12 +357,14 @@ class Chooser:
         self._noted = nodes
 
     def _resize(self, nodes: int) -> None:
-        """Make room for so many nodes; all have to be looked at again."""
-        stamp = 0 if nodes == 0 else int(self._search.counters[STAMP])
-        self._order = new_order(nodes, spines=self.choice != "LAST")
-        self._search = new_search(nodes, first=self.choice == "FIRST")
-        self._search.counters[STAMP] = stamp
-        self._noted = 0
+        """Make room for so many nodes; what is known of nodes stays known."""
+        order = new_order(nodes, spines=self.choice != "LAST")
+        search = new_search(nodes, first=self.choice == "FIRST")
+        if self._noted:
+            for mine, theirs in zip(order, self._order, strict=True):
+                mine[: self._noted] = theirs[: self._noted]
+            search.counters[STAMP] = self._search.counters[STAMP]
+        self._order, self._search = order, search
 
 
 def _by_floors(roots: Roots, clocks: np.ndarray) -> Roots:
@@ -296,9 +378,15 @@ def _by_floors(roots: Roots, clocks: np.ndarray) -> Roots:
     return Roots(roots.node, np.full(len(floor), FOREVER, np.int64), floor)
 
 
-def _grown(graph: Graph, nodes: int, starts: int) -> Graph:
-    """Return a graph with more room."""
-    grown = new_graph(nodes, starts)
-    for old, new in zip(graph, grown, strict=True):
-        new[: len(old)] = old
-    return grown
+def _starts_below(graph: Graph, root: int) -> np.ndarray:
+    """Return the positions of the starts below a chosen node, the latest first."""
+    found, stack = list[int](), [root]
+    while stack:
+        node = stack.pop()
+        while graph.label[node] > 0:
+            node = int(graph.left[node])
+        if graph.label[node] == UNION:
+            stack += int(graph.right[node]), int(graph.left[node])
+        else:
+            found.append(int(graph.start_position[graph.start[node]]))
+    return np.array(found, np.int64)

@@ -247,14 +247,7 @@ class MatchDriver:
         if self.lends and not counters[SLOTS]:
             keys = 1  # nothing is kept by key
         # Compacting looks at every key, so with many of them it had better be rare.
-        nodes = doubled(len(self.graph.label), keys)
-        starts = doubled(len(self.graph.start_clock), keys)
-        wanted = int(counters[NODES]) + 3 * steps + 2 + nodes_wanted
-        if wanted > nodes // 2:
-            nodes = doubled(nodes, 4 * wanted)
-        if counters[STARTS] + 1 > starts // 2:
-            starts = doubled(starts, 4 * int(counters[STARTS] + 1))
-        self.arena.resize(nodes, starts)
+        nodes = self.arena.reserve(3 * steps + 2 + nodes_wanted, keys, sparing=self.chooser is None)
         # Handing out hits copies what they share with the living, so it is done in large lots.
         if len(self.hits.end) < nodes // 4:
             self.hits = new_hits(nodes // 4)
