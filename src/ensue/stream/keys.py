@@ -52,6 +52,10 @@ class Keys:
 
     def read(self, table: pa.Table, *, openings: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the key of each event (-1: NULL) and, if asked, which are the first of theirs."""
+        if self._table is not None and not openings and len(self.paths) == 1:
+            keys = self._looked_up(self._table, column_at(table, self.paths[0]))
+            if keys is not None:
+                return keys, None
         codes, values = self._codes(table)
         opens = np.zeros(len(codes), bool) if openings else None
         if self.room == 0:
@@ -72,6 +76,23 @@ class Keys:
         if len(codes) and codes.min() < 0:
             keys[codes < 0] = -1
         return keys, opens
+
+    def _looked_up(self, known: KeyTable, column: pa.ChunkedArray) -> np.ndarray | None:
+        """Return the key of each event from the table, without telling values apart before.
+
+        None: they are of another kind than those that are there, or numbered by a dictionary.
+        """
+        asked = askable(single_chunk(column))
+        if asked is None or not known.holds(asked):
+            return None
+        keys = known.find(asked)
+        rows = np.flatnonzero(keys < 0)
+        if len(rows):
+            new = column.take(pa.array(rows))
+            codes, values = encoded(new)
+            keys[rows] = self._found(values)[0][codes]
+        self._unopened.clear()
+        return keys
 
     def unread(self, keys: np.ndarray, opens: np.ndarray | None, *, counted: bool) -> None:
         """Take back the last of the events that were read; they will be read again next.

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ensue.kernels.graph.compact import cut, mark_below
+from ensue.kernels.graph.compact import Marked, cut, mark_below
 from ensue.kernels.graph.segment import Segment
-from ensue.kernels.layout import Graph, Hits, new_graph
+from ensue.kernels.layout import FOREVER, Graph, Hits, new_graph
 from ensue.kernels.memory import doubled
 
 _FIRST_NODES = 64
@@ -53,7 +53,7 @@ class GatheredGraph:
         return every[0] if len(every) == 1 else Hits(*map(np.concatenate, zip(*every, strict=True)))
 
     def _append(self, segment: Segment) -> Hits:
-        marked = mark_below(segment.graph, segment.hits.roots, within_keys=True)
+        marked = _marked(segment.graph, segment.hits)
         nodes, starts = self.nodes, self.starts
         self._reserve(nodes + marked.nodes, starts + marked.starts)
         self.nodes = marked.append(segment.graph, self.graph, nodes, starts)
@@ -87,7 +87,7 @@ class GatheredGraph:
 
         What is kept moves to new arrays where matches read these, or where they are too large.
         """
-        marked = mark_below(self.used, hits.roots, within_keys=True)
+        marked = _marked(self.used, hits)
         nodes, starts = len(self.graph.label), len(self.graph.start_clock)
         into = self.graph
         if self.lent or _SPARE * marked.nodes < nodes or _SPARE * marked.starts < starts:
@@ -118,3 +118,8 @@ class GatheredGraph:
             mine[: len(given)] = given
         self.nodes, self.starts = len(graph.label), len(graph.start_clock)
         self.first = int(graph.start_position.min()) if self.starts else None
+
+
+def _marked(graph: Graph, hits: Hits) -> Marked:
+    """Find what is alive below hits; without windows, clocks of starts need not be looked at."""
+    return mark_below(graph, hits.roots, within_keys=bool((hits.edge != FOREVER).any()))
