@@ -238,7 +238,8 @@ class AggregatedMatches:
         """Whether two runs may be one match in the end.
 
         They are different matches if they differ in what events are bound to, or in where events
-        are computed that belong to the match. What else labels have tells runs apart, not matches.
+        are computed that belong to the match. What else labels have tells runs apart, not matches,
+        unless it follows from these.
         """
         if any(isinstance(each, f.Project) for each in self.residual.operators):
             return True
@@ -248,7 +249,8 @@ class AggregatedMatches:
         shown = [self.residual.inner_aggregates[number] for number in self.residual.shown]
         if len({each.formula.place for each in shown}) == len(shown):
             known |= sum(each.end for each in shown)
-        return any(bits & ~known for bits in self.found.labels)
+        every = {0, *self.found.labels}
+        return len({bits & known for bits in every}) < len(every)
 
     # aggregates
 
@@ -285,9 +287,9 @@ class AggregatedMatches:
 
 
 def _in_order(chunk: AggregatedColumns) -> np.ndarray:
-    """Return the order in which the latest start of each end comes first."""
+    """Return an order of ends in which the latest start of each comes first."""
     start, end = chunk.start, chunk.end
-    ordered = (end[1:] > end[:-1]) | ((end[1:] == end[:-1]) & (start[1:] <= start[:-1]))
-    if ordered.all():
+    opens = np.flatnonzero(np.concatenate([[True], end[1:] != end[:-1]])[: len(end)])
+    if (end[1:] >= end[:-1]).all() and (np.maximum.reduceat(start, opens) == start[opens]).all():
         return np.arange(len(start))
     return np.lexsort((-start, end))

@@ -85,17 +85,17 @@ class MatchIds:
             totals += self._computed([match.computed])
         return str(_written(_mix(totals))[0])
 
-    def _mixed(self, positions: np.ndarray, role: str) -> np.ndarray:
-        """Return the words of events in some role."""
+    def _mixed(self, positions: np.ndarray, role: str, place: int | None = None) -> np.ndarray:
+        """Return the words of events in some role, or of those computed at a place of the query."""
         rows = self.stream.rows_at(positions)
         if not len(rows):
             return np.zeros((0, _WORDS), np.uint64)
         low, high = int(rows.min()), int(rows.max()) + 1
-        own = _text_words(role)
-        if high - low > len(rows):
-            return _mix(self._words[rows] + own)
-        mixed: np.ndarray = _mix(self._words[low:high] + own).take(rows - low, axis=0)
-        return mixed
+        few = high - low > len(rows)
+        mixed = _mix((self._words[rows] if few else self._words[low:high]) + _text_words(role))
+        if place is not None:
+            mixed = _mix(mixed + _numbers(np.array([place])))
+        return mixed if few else mixed.take(rows - low, axis=0)
 
     def _know(self, positions: np.ndarray) -> None:
         """Work out the words of events that are not known yet."""
@@ -126,16 +126,15 @@ class MatchIds:
         for place, columns in events.names.items():
             own = np.flatnonzero(events.place == place)
             self._know(events.end[own])
-            words = self._mixed(events.end[own], f"#{name}")
-            words = _mix(words + _numbers(np.array([place])))
+            words = self._mixed(events.end[own], f"#{name}", place)
             for column in columns:
                 each = events.columns[column]
                 values = _column_words(each.values[own], each.valid[own], each.distinct)
                 words = _mix(words + values)
-            if len(own) == len(totals) == len(events.end):
-                totals += words
-            else:
-                np.add.at(totals, events.owner[own], words)
+            offsets = events.offsets
+            if len(own) < len(events.end):
+                offsets = np.searchsorted(own, offsets)
+            totals += _sums(words, offsets)
 
     def _computed(self, every: Sequence[Iterable[tuple[str, Computed]]]) -> np.ndarray:
         """Return the words of computed events, added up for each match."""
@@ -143,8 +142,7 @@ class MatchIds:
         for row, events in enumerate(every):
             for name, y in events:
                 self._know(np.array([y.end]))
-                words = self._mixed(np.array([y.end]), f"#{name}")
-                words = _mix(words + _numbers(np.array([y.place])))
+                words = self._mixed(np.array([y.end]), f"#{name}", y.place)
                 for _, value in y.columns:
                     words = _mix(words + _value_words(value))
                 totals[row] += words[0]
