@@ -6,6 +6,7 @@ import http.client
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import gethostname
 from threading import Thread
 from typing import Any
 
@@ -136,7 +137,9 @@ def test_other_machines_need_a_token() -> None:
     with pytest.raises(ValueError, match="needs a token"):
         Server("0.0.0.0", 0, Playground(Start()))
     with serving("0.0.0.0", token="secret") as open_server:
-        assert open_server.url.endswith("#token=secret")
+        port = open_server.server_port
+        assert open_server.url == f"http://127.0.0.1:{port}/#token=secret"
+        assert open_server.remote_url == f"http://{gethostname()}:{port}/#token=secret"
         for given in ({}, {TOKEN_HEADER: "guess"}, {TOKEN_HEADER: ""}):
             assert ask(open_server, **given)[0] == 401
         status, answer = ask(open_server, **{TOKEN_HEADER: "secret"})
@@ -145,6 +148,10 @@ def test_other_machines_need_a_token() -> None:
         assert request(open_server, "GET", "/")[0] == 200
         named = {TOKEN_HEADER: "secret", "Host": "a.name.of.ours"}
         assert ask(open_server, **named)[0] == 200
+
+
+def test_a_page_of_this_machine_has_no_address_elsewhere(server: Server) -> None:
+    assert server.remote_url is None
 
 
 def test_questions_reach_a_worker(server: Server) -> None:

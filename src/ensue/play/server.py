@@ -17,7 +17,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from ipaddress import ip_address
-from socket import AF_INET6
+from socket import AF_INET6, gethostname
 from typing import Any
 
 from ensue.drawing.svg import THEMED_STYLE
@@ -55,6 +55,9 @@ _ENVELOPE = 1 << 20
 """Bytes of a request beside the events."""
 
 TOKEN_HEADER = "X-Ensue-Token"
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Addresses that stand for all of this machine, each with the one for its own browser."""
 
 
 def is_loopback(host: str) -> bool:
@@ -117,7 +120,15 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The address of the page."""
-        host = "127.0.0.1" if self.host in ("0.0.0.0", "localhost") else self.host
+        own = {**_EVERYWHERE, "localhost": "127.0.0.1"}
+        return self._url_at(own.get(self.host, self.host))
+
+    @property
+    def remote_url(self) -> str | None:
+        """The address of the page on other machines; None: they cannot reach it, or it is `url`."""
+        return self._url_at(gethostname()) if self.host in _EVERYWHERE else None
+
+    def _url_at(self, host: str) -> str:
         shown = f"[{host}]" if ":" in host else host
         token = self.playground.token
         return f"http://{shown}:{self.server_port}/" + (f"#token={token}" if token else "")

@@ -135,7 +135,10 @@ def _serve(playground: Any, host: str, port: int | None, *, opens: bool) -> None
             f"{host} port {_PORT if port is None else port}: {error.strerror}; "
             "--port 0 takes a free port"
         ) from error
-    say(f"The playground is at {server.url}\nCtrl+C ends it.")
+    say(f"The playground is at {server.url}")
+    if server.remote_url is not None:
+        say(f"On other machines it is at {server.remote_url}")
+    say("Ctrl+C ends it.")
     sys.stdout.flush()
     for worker in (playground.quick, playground.slow):
         Thread(target=worker.start, daemon=True).start()
