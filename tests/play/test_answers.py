@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 import warnings
 from contextlib import redirect_stdout
@@ -79,8 +80,6 @@ def test_exported_programs_find_the_same(
     verdict = judge(test)
     assert verdict.passed, report(verdict)
     if "until" not in example["settings"]:
-        import shlex
-
         (tmp_path / texts["events"]).write_text(example["events"])
         words = shlex.split(texts["command"])
         outcome = command(*words[1:], "--format", "json")
@@ -104,6 +103,38 @@ def test_everything_that_was_set_is_exported() -> None:
     assert judge(test).passed
     listed = asked("export", "SELECT * FROM S WHERE A", '[{"type": "A"}]')
     assert (listed["events"], listed["text"]) == ("events.jsonl", '{"type": "A"}\n')
+
+
+def test_events_are_divided_among_the_streams_of_a_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT * FROM S, T WHERE S>A AS a ; T>A AS b"
+    events = "of,type,at\nS,A,1\nT,A,2\nS,A,3\nT,A,4\n"
+    settings = {"time": "at", "stream": "of"}
+    assert asked("matches", query, events, settings={"time": "at"})["count"] == "6"
+    found = asked("matches", query, events, settings=settings)
+    assert found["count"] == "3"
+    assert all(each["positions"] == [] for each in found["matches"])
+    (level,) = asked("step", query, events, settings=settings)["levels"]
+    assert [each["matches"] for each in level["moments"]] == [0, 1, 0, 2]
+    assert asked("compare", query, events, settings=settings)["strategies"][0]["count"] == "3"
+    assert asked("why", query, events, settings=settings)["funnel"]["stages"][-1]["matches"] == "3"
+    texts = asked("export", query, events, settings=settings)
+    with redirect_stdout(StringIO()) as out:
+        exec(compile(texts["python"], "exported", "exec"), {})
+    assert out.getvalue().splitlines()[0] == "3"
+    (test,) = rule_tests(tomllib.loads(texts["test"]), tmp_path / "query.ceql.toml")
+    assert judge(test).passed
+    monkeypatch.chdir(tmp_path)
+    for name in "ST":
+        lines = ["type,at", *(line[2:] for line in events.splitlines() if line.startswith(name))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    note, words = texts["command"].splitlines()
+    assert note.endswith("in a file for each value of the column of.")
+    assert len(command(*shlex.split(words)[1:], "--format", "json").stdout.splitlines()) == 3
+    for column, told in ("none", "no column 'none'"), ("type", "'type' has 'A', which is no"):
+        answered = asked("matches", query, events, settings={**settings, "stream": column})
+        assert told in answered["problem"]["message"]
 
 
 def test_errors_are_found_against_the_events_with_their_places() -> None:

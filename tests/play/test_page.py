@@ -230,6 +230,16 @@ def test_settings_of_the_events_are_chosen(page: Page) -> None:
     assert page.text("#count") == "2"
 
 
+def test_the_column_that_names_streams_is_chosen(page: Page) -> None:
+    page.events("of,type,at\nS,A,1\nT,A,2\nS,A,3\n")
+    page.setting("time", "at")
+    assert not page.all("[data-setting=stream]")
+    page.query("SELECT * FROM S, T WHERE S>A AS a ; T>A AS b")
+    assert page.text("#count") == "3"
+    page.setting("stream", "of")
+    assert page.text("#count") == "1"
+
+
 def test_hostile_values_are_shown_as_text(page: Page) -> None:
     rows = [{"type": "A", HOSTILE: HOSTILE, "v": 1}, {"type": HOSTILE, HOSTILE: HOSTILE, "v": 0}]
     page.events(json.dumps(rows))

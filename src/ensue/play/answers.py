@@ -50,8 +50,7 @@ def matches(request: Answer) -> Answer:
     table = first.to_arrow(ids=False)
     listed = list(first) if first.schema.totals is None else []
     names = _columns(first, listed, table.column_names)
-    # Positions of derived streams are none of the events on the page.
-    marks = not loaded(asked).query.tree.derived
+    marks = loaded(asked).is_table
     return {
         "count": number(everything.count),
         "listed": table.num_rows,
@@ -102,7 +101,7 @@ def match(request: Answer) -> Answer:
 def compare(request: Answer) -> Answer:
     """Find the matches by every strategy, side by side."""
     ready = loaded(Asked.of(request))
-    marks = not ready.query.tree.derived
+    marks = ready.is_table
     compared = strategies(ready.query, ready.events, ready.read, ready.limits, ready.until)
     answers = []
     for name, each in compared.matches.items():
@@ -138,7 +137,7 @@ def step(request: Answer) -> Answer:
     ready = loaded(Asked.of(request))
     levels = step_levels(ready.query, ready.events, ready.read, ready.limits, ready.until)
     return {
-        "ordered": ready.read.lateness is not None,
+        "ordered": ready.read.lateness is not None or isinstance(ready.events.source, dict),
         "levels": [_stepping(each) for each in levels],
     }
 
@@ -210,7 +209,7 @@ def why(request: Answer) -> Answer:
     events = first_events(ready.events, _MOST_EXPLAINED)
     steps = funnel(query, events, read, ready.limits, ready.until)
     nearest = near_misses(query, events, _NEAR, read, ready.limits, ready.until)
-    return {"funnel": _funnel(steps), "near": _near(nearest, not query.tree.derived)}
+    return {"funnel": _funnel(steps), "near": _near(nearest, ready.is_table)}
 
 
 def _funnel(found: Funnel) -> Answer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ensue.analysis.schema import from_python
 from ensue.engine.run import find_matches
@@ -121,6 +124,11 @@ class Loaded:
     until: Time | None
     limits: Limits
 
+    @property
+    def is_table(self) -> bool:
+        """Whether positions of matches are those of the events on the page."""
+        return not self.query.tree.derived and not isinstance(self.events.source, dict)
+
 
 @lru_cache(maxsize=4)
 def compiled_query(query: str, settings: str) -> Rule:
@@ -163,7 +171,29 @@ def loaded(asked: Asked) -> Loaded:
     kept = keep_events(query, source, read, MOST_EVENTS)
     if kept.sample.more:
         raise EventError(f"the playground takes {MOST_EVENTS:,} events; use `ensue run` for more")
+    column = asked.given.get("stream")
+    if isinstance(column, str) and len(query.streams) > 1:
+        kept = KeptEvents(by_stream(kept.source, column, query.streams), kept.sample)
     return Loaded(query, kept, read, asked.until, asked.limits)
+
+
+def by_stream(source: object, column: str, streams: Sequence[str]) -> dict[str, EventSource]:
+    """Divide events among the streams of a query, by the column that names their stream."""
+    assert isinstance(source, EventSource)
+    table = pa.Table.from_batches(source.batches, source.schema)
+    if column not in table.column_names:
+        raise RequestError(f"there is no column '{column}' that could name the streams")
+    names = table.column(column).cast(pa.string())
+    unknown = sorted({str(each) for each in pc.unique(names).to_pylist()} - set(streams))
+    if unknown:
+        raise RequestError(
+            f"'{column}' has '{unknown[0]}', which is no stream of FROM: {', '.join(streams)}"
+        )
+    parts = {}
+    for name in streams:
+        own = table.filter(pc.equal(names, name)).drop_columns([column])
+        parts[name] = EventSource(own.schema, tuple(own.to_batches()), source.closed, own.num_rows)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

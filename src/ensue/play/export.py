@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ensue.errors import Source
 from ensue.insight.evaluation import KeptEvents
-from ensue.io.events import EventSource
 from ensue.messages import Option
 from ensue.options import ReadOptions
 from ensue.play.asking import Asked, Loaded, as_lines, found, loaded
@@ -95,13 +94,15 @@ def _literal(text: str) -> str:
 
 
 def _python(asked: Asked, ready: Loaded, name: str) -> str:
-    rows = _rows(ready.events)
+    streams = _rows(ready.events)
     settings = _settings(asked, ready)
-    if rows is not None and len(rows) <= _MOST_INLINE:
-        events = ["events = [", *(f"    {row!r}," for row in rows), "]"]
+    if sum(map(len, streams.values())) <= _MOST_INLINE:
+        events = _python_events(streams)
         settings = {key: value for key, value in settings.items() if key not in _OF_TEXT}
-    else:
+    elif "" in streams:
         events = [f"events = {name!r}"]
+    else:
+        events = [_divided(asked, name), f"events = {_files(streams, name)!r}"]
     if ready.until is not None:
         settings["until"] = ready.until
     compiled = [_literal(_body(ready)), *_arguments(_compiled_with(asked, ready))]
@@ -119,8 +120,31 @@ def _python(asked: Asked, ready: Loaded, name: str) -> str:
     return "import datetime\n\n" + text if "datetime." in text else text
 
 
+def _python_events(streams: Mapping[str, list[dict[str, Any]]]) -> list[str]:
+    """Write the events of a table, or those of each stream."""
+    if "" in streams:
+        return ["events = [", *(f"    {row!r}," for row in streams[""]), "]"]
+    lines = ["events = {"]
+    for stream, rows in streams.items():
+        lines += [f"    {stream!r}: [", *(f"        {row!r}," for row in rows), "    ],"]
+    return [*lines, "}"]
+
+
+def _files(streams: Mapping[str, object], name: str) -> dict[str, str]:
+    """Return the name of a file for the events of each stream."""
+    return {stream: f"{stream}{PurePath(name).suffix}" for stream in streams}
+
+
+def _divided(asked: Asked, name: str) -> str:
+    return f"# The events of {name} in a file for each value of the column {asked.given['stream']}."
+
+
 def _command(asked: Asked, ready: Loaded, name: str) -> str:
-    words = ["ensue", "run", _body(ready), name]
+    words, note = ["ensue", "run", _body(ready), name], ""
+    if isinstance(ready.events.source, dict):
+        files = _files(ready.events.source, name)
+        words[3:] = [f"{stream}={file}" for stream, file in files.items()]
+        note = f"{_divided(asked, name)}\n"
     for key, value in _settings(asked, ready).items():
         for each in value if isinstance(value, tuple) else [value]:
             flag = "--null" if key == "nulls" else f"--{key.replace('_', '-')}"
@@ -128,11 +152,15 @@ def _command(asked: Asked, ready: Loaded, name: str) -> str:
     for key, value in ready.query.params.items():
         words += ["--param", f"{key}={json.dumps(value, default=str)}"]
     types = _compiled_with(asked, ready).get("schema")
-    note = f"# --schema takes a file with {json.dumps(types)}\n" if types else ""
+    note += f"# --schema takes a file with {json.dumps(types)}\n" if types else ""
     return note + shlex.join(words) + "\n"
 
 
 def _spark(asked: Asked, ready: Loaded, name: str) -> str:
+    if isinstance(ready.events.source, dict):
+        return (
+            "# On Spark a query reads one DataFrame, whose events are those of all its streams.\n"
+        )
     options = {**_settings(asked, ready), **_compiled_with(asked, ready)}
     given = _arguments({key: value for key, value in options.items() if key not in _OF_TEXT})
     source = f"spark.read.json({name!r})"
@@ -151,8 +179,8 @@ def _spark(asked: Asked, ready: Loaded, name: str) -> str:
 
 def _rule_test(asked: Asked, ready: Loaded) -> str:
     """Write what the query finds now as what it has to find."""
-    rows = _rows(ready.events)
-    if rows is None or len(rows) > _MOST_TESTED:
+    streams = _rows(ready.events)
+    if sum(map(len, streams.values())) > _MOST_TESTED:
         return f"# A rule test is small: at most {_MOST_TESTED} events are written into one.\n"
     body = _body(ready).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     lines = ["# Written by the playground: `ensue test FOLDER` runs it."]
@@ -162,8 +190,15 @@ def _rule_test(asked: Asked, ready: Loaded) -> str:
     settings = {key: value for key, value in _settings(asked, ready).items() if key not in _OF_TEXT}
     settings |= _compiled_with(asked, ready)
     lines += [f"{key} = {_toml(value)}" for key, value in settings.items()]
-    lines += ["events = [", *(f"    {_toml(row)}," for row in rows), "]"]
-    return "\n".join([*lines, _expected(asked, ready), ""])
+    expected = _expected(asked, ready)
+    if "" in streams:
+        lines += ["events = [", *(f"    {_toml(row)}," for row in streams[""]), "]", expected]
+        return "\n".join([*lines, ""])
+    # A table of TOML ends what stands above it.
+    lines += [expected, "", "[events]"]
+    for stream, rows in streams.items():
+        lines += [f"{toml_key(stream)} = [", *(f"    {_toml(row)}," for row in rows), "]"]
+    return "\n".join([*lines, ""])
 
 
 def _expected(asked: Asked, ready: Loaded) -> str:
@@ -198,13 +233,14 @@ def _toml(value: Any) -> str:
             return toml_value(value)
 
 
-def _rows(events: KeptEvents) -> list[dict[str, Any]] | None:
-    """Return the events as dicts; None: there are several streams."""
-    source = events.source
-    if not isinstance(source, EventSource):
-        return None
-    table = pa.Table.from_batches(source.batches, source.schema)
-    return [
-        {name: value for name, value in row.items() if value is not None}
-        for row in table.slice(0, _MOST_TESTED + 1).to_pylist()
-    ]
+def _rows(events: KeptEvents) -> dict[str, list[dict[str, Any]]]:
+    """Return the events as dicts, by stream; those of a table by an empty name."""
+    sources = events.source if isinstance(events.source, dict) else {"": events.source}
+    found = {}
+    for stream, source in sources.items():
+        table = pa.Table.from_batches(source.batches, source.schema)
+        found[stream] = [
+            {name: value for name, value in row.items() if value is not None}
+            for row in table.slice(0, _MOST_TESTED + 1).to_pylist()
+        ]
+    return found

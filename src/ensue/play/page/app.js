@@ -102,6 +102,7 @@ async function refresh() {
   const errors = answer.diagnostics.filter((each) => !each.warning);
   wrong = errors.length > 0;
   strategy = answer.strategy;
+  if (answer.streams) events.streams(answer.streams.length > 1);
   editor.show(answer.diagnostics);
   list(answer.diagnostics);
   switches();

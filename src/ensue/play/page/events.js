@@ -6,6 +6,7 @@ const FIELDS = [
   { name: "type", label: "type", about: "the column with the events' types", columns: true, usual: "type" },
   { name: "time", label: "time", about: "the column with their times", columns: true, usual: "position" },
   { name: "time_unit", label: "unit", about: "what an integer time column counts", options: ["", "s", "ms", "us", "ns"] },
+  { name: "stream", label: "stream", about: "the column that names the stream of an event; none: every event is of all streams", columns: true, usual: "all", several: true },
   { name: "until", label: "until", about: "the time that has come after the last event, for NOT FOLLOWED BY" },
   { name: "params", label: "params", about: 'values of the parameters $name, as JSON: {"low": 1.5}', json: true },
 ];
@@ -16,6 +17,7 @@ export class Events {
     this.name = "";
     this.settings = {};
     this.columns = [];
+    this.several = false;
     this.changed = changed;
     this.chosen = chosen;
     this.rows = [];
@@ -50,7 +52,8 @@ export class Events {
   }
 
   fields() {
-    const made = FIELDS.map((field) => {
+    const shown = FIELDS.filter((field) => !field.several || this.several);
+    const made = shown.map((field) => {
       const value = this.settings[field.name];
       let input;
       if (field.columns || field.options) {
@@ -68,6 +71,13 @@ export class Events {
       return h("label", { title: field.about }, field.label, input);
     });
     by("settings").replaceChildren(...made);
+  }
+
+  // Whether the query reads several streams.
+  streams(several) {
+    if (several === this.several) return;
+    this.several = several;
+    this.fields();
   }
 
   set(field, input) {
