@@ -74,6 +74,8 @@ class Execution:
     """Whether some of it may still be missing."""
     stopped: BudgetError | None = None
     """Why some query has not read all that the last step brought."""
+    is_behind: bool = False
+    """Whether some query has not read all events."""
     next_position: int = 0
     ends: bool = False
     """Whether no events follow those of the next batch."""
@@ -86,6 +88,7 @@ class Execution:
         """Let one more query read the stream from here on."""
         self.instances[name] = instance
         self._shared_predicates = None
+        self.is_behind = self.is_behind or instance.behind is not None
 
     def require(self, required: Requirement) -> None:
         """Look for what a query requires of the events."""
@@ -96,27 +99,29 @@ class Execution:
         """Drop a query and its state."""
         self.instances.pop(name, None)
         self._shared_predicates = None
+        self._note_behind()
 
     # events
 
     def push(self, batch: EventBatch, watermark: int | None = None) -> ResultChunks:
         """Let all queries read the next batch, and tell them how far time has come."""
-        outputs: dict[str, list[OperatorOutput]] = {}
+        outputs: list[list[OperatorOutput]] = []
         self.stopped = None
+        following = batch.first + len(batch.times)
         sharing = self._shared(batch)
         self._note_occurrences(batch, sharing)
         for name, instance in self.instances.items():
-            outputs[name] = [self._read(name, instance, batch, sharing)]
+            some = [self._read(name, instance, batch, sharing)]
             if watermark is not None and instance.behind is None:
-                later = self._advance(name, instance, watermark, batch.first + len(batch.times))
+                later = self._advance(name, instance, watermark, following)
                 if later:
-                    outputs[name].append(later)
+                    some.append(later)
+            outputs.append(some)
         self.store.add(batch)
-        self.next_position = batch.first + len(batch.times)
-        found = {
-            name: self._chunks(instance, *outputs[name])
-            for name, instance in self.instances.items()
-        }
+        self.next_position = following
+        found = {}
+        for (name, instance), some in zip(self.instances.items(), outputs, strict=True):
+            found[name] = self._chunks(instance, *some)
         self._forget()
         return found
 
@@ -167,13 +172,12 @@ class Execution:
 
     def _stop(self, name: str, instance: QueryInstance, position: int, error: BudgetError) -> None:
         """Note that a query has read nothing from a position on."""
-        instance.behind = position
+        instance.behind, self.is_behind = position, True
         self.stopped = BudgetError(Message(f"query '{name}': " if name else "", message_of(error)))
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether some query has not read all events."""
-        return any(instance.behind is not None for instance in self.instances.values())
+    def _note_behind(self) -> None:
+        every = self.instances.values()
+        self.is_behind = any(instance.behind is not None for instance in every)
 
     def catch_up(self, watermark: int | None) -> ResultChunks:
         """Let queries that stopped at a budget read what is left, should it be larger by now."""
@@ -191,6 +195,7 @@ class Execution:
             if watermark is not None and instance.behind is None:
                 later = self._advance(name, instance, watermark, self.next_position)
                 found[name] += self._chunks(instance, later)
+        self._note_behind()
         return found
 
     def _shared(self, batch: EventBatch) -> Sharing | None:
@@ -302,3 +307,4 @@ class Execution:
             instance.behind = saved.get(f"{number}/behind")
             instance.schema = replace(instance.schema, since=saved.get(f"{number}/since", 0))
             instance.operator.load(part(saved, str(number)), self.store.view()())
+        self._note_behind()

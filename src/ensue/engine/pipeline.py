@@ -59,6 +59,11 @@ class PreparedPush(NamedTuple):
         return first + then if first or then else ()
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether some rows do not take part."""
+        return bool(self.rejected) or self.checked.late is not None
+
+    @property
     def waits(self) -> bool:
         """Whether some rows may be released later than the others."""
         return self.reorder.waits or self.checked.batch.streams is not None
@@ -116,14 +121,16 @@ class Pipeline:
     def check(self, read: ConformedInput, first_row: int = 0) -> PreparedPush:
         """Check what was read; bind the queries where these are the first columns."""
         reorder, store, instances = self.reorder, None, self._bound
+        calls: list[Operation] = []
         if reorder is None:
             instances = {
                 name: self._bind(name, query, read.batch) for name, query in self.queries.items()
             }
             reorder = self._new_reorder(instances)
-        else:
+        elif read.fields is not self.conformer.fields:
             read, reorder, store, instances = self._retyped(read, reorder)
-        calls = [call for instance in instances.values() for call in instance.calls]
+        for instance in instances.values():
+            calls += instance.calls
         if calls and self.lenient:
             read = self._without_failures(read, calls)
         elif calls:
@@ -131,7 +138,7 @@ class Pipeline:
         if self.lenient:
             read = self._without_unsupported(read, reorder, instances)
         checked = reorder.check(read.batch, first_row)
-        if reorder.waits or self.check_ahead or len(instances) > 1:
+        if self.check_ahead or len(instances) > 1 or reorder.waits:
             _check_values(reorder.next_batch(checked), instances)
         return PreparedPush(read, reorder, instances, checked, store)
 
@@ -145,15 +152,13 @@ class Pipeline:
 
         Times become timestamps. Where something kept is no double, columns keep their integers.
         """
-        if read.fields is self.conformer.fields:
-            return read, reorder, None, self._bound
         wide, learnt = self.conformer.widened(read), self.conformer.learnt(read)
         scale = self.conformer.rescaled(read)
         if not wide and not learnt and scale is None:
             return read, reorder, None, self._bound
         timed = () if scale is None else (scale.column,)
         try:
-            if self.is_behind:
+            if self.execution.is_behind:
                 raise UnsupportedError("a query has not read all events, since a budget ran out")
             kept, buffer, store = self.execution.store.view()(), reorder, None
             if scale is not None:
@@ -290,11 +295,6 @@ class Pipeline:
         for name, chunks in self.execution.finish().items():
             found[name] += chunks
         return found
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether some query has not read all events."""
-        return self.execution.is_behind
 
     def catch_up(self) -> ResultChunks:
         """Let queries that stopped at a budget read what is left, should it be larger by now."""

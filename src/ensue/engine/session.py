@@ -103,7 +103,7 @@ class LiveStream(stats.StatsView):
 
     def _push(self, events: object, first_row: int) -> dict[str, Matches]:
         self._refuse_if_over()
-        pipelines = self.pipelines
+        pipelines = self._pipelines.values()
         if len(pipelines) > 1:
             events = read_once(events)
         try:
@@ -123,7 +123,7 @@ class LiveStream(stats.StatsView):
                 )
             ) from error
         for each in prepared:
-            if each.checked.late is not None or each.rejected:
+            if each.leaves_out:
                 self._left_out.add(prepared)
                 break
         return self._whole(found)
@@ -176,7 +176,7 @@ class LiveStream(stats.StatsView):
 
     def _catch_up(self) -> ResultChunks:
         """Let queries read what they have not read yet because a budget ran out."""
-        pipelines = [pipeline for pipeline in self._pipelines.values() if pipeline.is_behind]
+        pipelines = [each for each in self._pipelines.values() if each.execution.is_behind]
         chunks: ResultChunks = {}
         if not pipelines:
             return chunks
@@ -203,9 +203,10 @@ class LiveStream(stats.StatsView):
         """Return what was found, or raise it where a query has not read everything."""
         in_order = {name: found[name] for name in self._pipeline_of}
         for pipeline in self._pipelines.values():
-            if pipeline.stopped is not None:
-                pipeline.stopped.matches = in_order
-                raise pipeline.stopped
+            stopped = pipeline.execution.stopped
+            if stopped is not None:
+                stopped.matches = in_order
+                raise stopped
         return in_order
 
     def _matched(
@@ -217,13 +218,14 @@ class LiveStream(stats.StatsView):
         before: int,
     ) -> dict[str, Matches]:
         """Hand out what a step completed."""
-        instances: Mapping[str, QueryInstance] = (
-            pipeline.instances if prepared is None else prepared.instances
-        )
+        instances: Mapping[str, QueryInstance] = pipeline.instances
+        left_out, released = False, pipeline.released - before
+        if prepared is not None:
+            instances, left_out = prepared.instances, prepared.leaves_out
         found = {}
         for name, instance in instances.items():
-            account = InputSummary(instance.tally, pipeline.released - before)
-            if prepared is not None and (prepared.late is not None or prepared.rejected):
+            account = InputSummary(instance.tally, released)
+            if left_out and prepared is not None:
                 account.add(prepared.late, prepared.rejected)
             every = chunks.get(name, [])
             if caught:

@@ -57,9 +57,9 @@ class SymbolTable:
         """Return the symbol of every event; `number` gives that of a set of true predicates."""
         places = strings[0].codes
         for each in strings[1:]:
-            places = places * np.int64(len(each.distinct)) + each.codes
+            places = places * np.int32(len(each.distinct)) + each.codes
         symbols: np.ndarray = self.numbers[places]
-        if symbols.min(initial=0) == _UNKNOWN:
+        if len(symbols) and symbols[symbols.argmin()] == _UNKNOWN:
             # A flag for each combination: sorting or hashing very many events takes far longer.
             occurs = np.zeros(len(self.numbers), bool)
             occurs[places] = True

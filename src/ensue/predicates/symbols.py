@@ -156,6 +156,8 @@ class Classifier:
     _groups: Groups | None = None
     _cached: dict[Any, dict[Any, int]] = field(default_factory=lambda: defaultdict(dict))
     """Results by column (None: the type) and value, as bits."""
+    _together: dict[tuple[str | None, ...], int] = field(default_factory=dict)
+    """Results by all that predicates read of an event, where that is strings alone."""
 
     def classes(
         self, batch: Batch, streams: Strings | None, most: int | None = None
@@ -176,6 +178,7 @@ class Classifier:
         schema = batch.table.schema
         if self._groups is None or self._schema is None or not schema.equals(self._schema):
             self._schema, self._groups = schema, Groups.of(self.predicates, self.given, batch)
+            self._together.clear()
         return self._groups
 
     def asked_of_strings(
@@ -253,6 +256,25 @@ class Classifier:
     def event_by_event(self, batch: Batch, streams: Strings | None) -> list[int]:
         """Return the true predicates of each of a few events as bits."""
         groups = self._grouped(batch)
+        if groups.others or self.given:
+            return self._each_by_column(batch, streams, groups)
+        read = [batch.type_names()] if groups.types else []
+        if groups.types and streams is not None:
+            read.append(streams.texts())
+        read += [batch.texts(column) for column in groups.strings]
+        if not read:
+            return [0] * batch.length
+        known = self._together
+        try:
+            return [known[texts] for texts in zip(*read, strict=True)]
+        except KeyError:
+            bits = self._each_by_column(batch, streams, groups)
+            if len(known) >= _CACHE_SIZE:
+                known.clear()
+            known.update(zip(zip(*read, strict=True), bits, strict=True))
+            return bits
+
+    def _each_by_column(self, batch: Batch, streams: Strings | None, groups: Groups) -> list[int]:
         bits = [0] * batch.length
         if self.given:
             answered = self._given_classes(batch)

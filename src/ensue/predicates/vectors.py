@@ -69,6 +69,9 @@ class UnsupportedError(Exception):
 
 def vector_of(column: pa.ChunkedArray) -> Vector:
     """Return an Arrow column as a vector."""
+    coded = _coded(column)
+    if coded is not None:
+        return coded
     kind = column.type
     if pa.types.is_dictionary(kind) or _is_string(kind):
         return _strings(column)
@@ -89,6 +92,19 @@ def vector_of(column: pa.ChunkedArray) -> Vector:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _lists(column)
     raise UnsupportedError(str(kind))
+
+
+def _coded(column: pa.ChunkedArray) -> Strings | None:
+    """Return a chunk of codes of distinct strings, none of them NULL, as it is; None: another."""
+    if column.num_chunks != 1:
+        return None
+    chunk = column.chunk(0)
+    if not isinstance(chunk, pa.DictionaryArray):
+        return None
+    codes, known = chunk.indices, _properties(chunk.dictionary)
+    if codes.null_count or not known.is_plain_text:
+        return None
+    return Strings(codes.to_numpy(), known.distinct)
 
 
 def _lists(column: pa.ChunkedArray) -> Lists:
@@ -153,6 +169,11 @@ class _Dictionary:
         return not values.null_count and len(values.unique()) == len(values)
 
     @cached_property
+    def is_plain_text(self) -> bool:
+        """Whether its values are strings as well."""
+        return _is_string(self.values.type) and self.is_plain
+
+    @cached_property
     def distinct(self) -> pa.Array:
         """The strings, followed by NULL."""
         return pa.concat_arrays([self.values.cast(pa.string()), pa.array([None], pa.string())])
@@ -165,10 +186,10 @@ class _Dictionary:
 
 def plain_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a short column as Python objects."""
-    if column.num_chunks != 1 or column.null_count:
+    if column.num_chunks != 1:
         return cast(list[Any], column.to_pylist())
     chunk = column.chunk(0)
-    if not isinstance(chunk, pa.DictionaryArray):
+    if not isinstance(chunk, pa.DictionaryArray) or chunk.null_count:
         return cast(list[Any], chunk.to_pylist())
     values = chunk.dictionary
     if len(values) <= len(chunk):  # it was made for these rows and is not reused

@@ -29,6 +29,7 @@ from ensue.results.totals import TotalRows, partition_columns, summed_rows
 from ensue.stream.batch import EventBatch
 from ensue.stream.ordinals import ordinals
 
+_NEED_EVENTS = ResidualFilter, AggregatedMatches
 _NO_POSITIONS = np.zeros(0, np.int64)
 
 
@@ -42,9 +43,12 @@ class _Kept:
         return self.stream
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ResultChunk:
-    """Matches, or rows of totals, and the batch of events that holds their events."""
+    """Matches, or rows of totals, and the batch of events that holds their events.
+
+    It is not changed. Every push makes one, so it is not frozen: that takes several times as long.
+    """
 
     schema: ResultSchema
     events: Callable[[], EventBatch] = field(repr=False)
@@ -55,7 +59,7 @@ class ResultChunk:
     """Until when nothing must have followed the matches."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.matches, ResidualFilter | AggregatedMatches):
+        if isinstance(self.matches, _NEED_EVENTS):
             self.matches.events = self.events
             self.matches.found.query = self.schema.query
 

@@ -30,9 +30,12 @@ NAMES = pa.dictionary(pa.int32(), pa.string())
 """The type of the column that names the stream of each event, wherever that column comes from."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class EventBatch:
-    """Events in the order of their positions."""
+    """Events in the order of their positions.
+
+    It is not changed. Every push makes one, so it is not frozen: that takes several times as long.
+    """
 
     table: pa.Table
     types: pa.ChunkedArray

@@ -199,23 +199,28 @@ class ReorderBuffer:
     def add(self, checked: CheckedBatch, ready: EventBatch | None = None) -> EventBatch:
         """Take checked rows and release what need not wait any longer."""
         batch, times = checked.batch, checked.times
-        if batch.table.num_rows:
+        rows = batch.table.num_rows
+        if rows:
             self._bound = checked.bound
             if self.options.tiebreak is not None and self._tiebreak is None:
                 self._tiebreak = path_of(self.options.tiebreak, batch.table, "tiebreak")
             self.kind = checked.kind
+        if ready is not None and batch.streams is None:
+            # Rows in order: the last one is the latest.
+            reached = int(times[-1]) if len(times) else BEFORE_ALL_TIMES
+            self.latest[-1] = max(reached, self.latest.get(-1, BEFORE_ALL_TIMES))
+            self.next_position += rows
+            return ready
         if batch.streams is not None:
             self.merging = self.merging or self.time_path is not None
         for number, own in _by_stream(batch.streams):
             mine = times if own is None or self.time_path is None else times[own]
-            reached = BEFORE_ALL_TIMES
-            if len(mine):
-                reached = int(mine[-1] if ready is not None else mine.max())
+            reached = int(mine.max()) if len(mine) else BEFORE_ALL_TIMES
             if reached >= self.latest.get(number, BEFORE_ALL_TIMES):
                 self.latest[number] = reached
         if not self.waits:
             released = self.next_batch(checked) if ready is None else ready
-            self.next_position += batch.table.num_rows
+            self.next_position += rows
             return released
         self._waiting.add(batch, times)
         return self._release(self.watermark)

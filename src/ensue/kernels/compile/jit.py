@@ -63,6 +63,37 @@ def _pipeline() -> dict[str, Any]:
     return {"pipeline_class": LeanCompiler, "no_cfunc_wrapper": True, "_nrt": False}
 
 
+def direct(compiled: _Function) -> _Function:
+    """Return a kernel that is compiled for one signature, called without a look at types.
+
+    Numba compares the types of all arrays at every call, which takes three times as long as to
+    take them apart. Here only sizes are looked at: what is passed must be as the layout declares.
+    """
+    if _config.DISABLE_JIT or CHECKED or not LEAN:
+        return compiled
+    call: Any = _Direct(compiled)
+    return call  # type: ignore[no-any-return]
+
+
+class _Direct:
+    """A kernel whose machine code is called as soon as there is some."""
+
+    __slots__ = ("_code", "_kernel")
+
+    def __init__(self, compiled: Any) -> None:
+        self._kernel = compiled
+        self._code: Callable[..., Any] | None = None
+
+    def __call__(self, *given: Any) -> Any:
+        code = self._code
+        if code is not None:
+            return code(*given)
+        found = self._kernel(*given)
+        (made,) = self._kernel.overloads.values()
+        self._code = made.entry_point
+        return found
+
+
 def subroutine(function: _Function) -> _Function:
     """Compile a function that kernels call, and do not take in."""
     return kernel(function)

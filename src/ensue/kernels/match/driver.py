@@ -45,7 +45,7 @@ from ensue.kernels.layout import (
 )
 from ensue.kernels.match.configurations import Configurations
 from ensue.kernels.match.correlate import correlate
-from ensue.kernels.match.evaluate import evaluate
+from ensue.kernels.match.evaluate import read_events
 from ensue.kernels.match.factors import compact_with_factors
 from ensue.kernels.match.layout import Moves, Pending, State, new_moves, new_pending
 from ensue.kernels.memory import doubled, read_only
@@ -53,8 +53,7 @@ from ensue.kernels.sets import union
 from ensue.kernels.tables import Table
 from ensue.messages import Message, Option
 
-_FIRST_NODES = 1 << 16
-_FIRST_HITS = 1 << 14
+_FIRST_NODES, _FIRST_HITS = 1 << 16, 1 << 14
 _FIRST_STEPS = 64
 
 _ALL_POSITIONS = np.zeros(0, np.int64)
@@ -205,7 +204,8 @@ class MatchDriver:
 
         Of more than a few that is not found out. `alphabet` is how many symbols there are.
         """
-        return len(symbols) <= _SMALL_BATCH and all(self.table.arrays(alphabet).inert[symbols])
+        known, few = self.table.arrays(alphabet), len(symbols) <= _SMALL_BATCH
+        return few and all(map(known.inert.item, symbols.tolist()))
 
     def ignores(self, symbols: list[int], alphabet: int) -> bool:
         """Tell whether events with some symbols move no state and start no run.
@@ -227,7 +227,7 @@ class MatchDriver:
         if not self.registers:
             if len(self._pending.place) < len(tables.cells):
                 self._pending = new_pending(len(self._pending.mover), len(tables.cells))
-            return evaluate(tables, state, self._pending, events, window, begin)
+            return read_events(tables, state, self._pending, events, window, begin)
         kept = self.configurations
         found_by = (kept.index, kept.trees, kept.lazy, self._moves)
         return correlate(tables, state, *found_by, events, window, self._crowd, begin)

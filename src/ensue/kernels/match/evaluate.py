@@ -9,7 +9,7 @@ active states alone. Queries with registers have a kernel of their own (correlat
 
 from __future__ import annotations
 
-from ensue.kernels.compile.jit import helper, kernel
+from ensue.kernels.compile.jit import direct, helper, kernel
 from ensue.kernels.layout import (
     CLIP,
     CONSUME_ANY,
@@ -371,6 +371,10 @@ def evaluate(
                     counters[FREE] = slot
                     slot = after
     return DONE, symbols.shape[0], 0
+
+
+read_events = direct(evaluate)
+"""The same, as the driver calls it."""
 
 
 @kernel
