@@ -198,10 +198,8 @@ class _Choosing:
         only = np.repeat(tasks.only, sizes)
         positions = np.concatenate(below)
         only[only == READY] = np.searchsorted(self.graph.start_position, positions)
-        hits, roots = (
-            kind(*(np.repeat(each, sizes) for each in old))
-            for kind, old in ((Hits, tasks.hits), (Roots, tasks.roots))
-        )
+        hits = Hits(*(np.repeat(each, sizes) for each in tasks.hits))
+        roots = Roots(*(np.repeat(each, sizes) for each in tasks.roots))
         return Tasks.of(hits, roots, only)
 
     def _segment(self, graph: Graph, hits: Hits, roots: np.ndarray, limit: int) -> Segment:
