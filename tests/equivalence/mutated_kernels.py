@@ -22,7 +22,17 @@ from ensue.kernels.graph import order as ordering
 from ensue.kernels.graph import segment
 from ensue.kernels.graph.compact import Marked
 from ensue.kernels.layout import NIL, UNION
-from ensue.kernels.match import configurations, factors, index, lazy, ranges, subtrees, treap
+from ensue.kernels.match import (
+    configurations,
+    due,
+    factors,
+    fates,
+    index,
+    lazy,
+    ranges,
+    subtrees,
+    treap,
+)
 from ensue.kernels.match import correlate as correlation
 from ensue.kernels.match import evaluate as evaluation
 from ensue.kernels.match.layout import BEGUN, BRANCH, OWN, SINCE, STALE, WHOLE
@@ -134,7 +144,8 @@ def a_merge_forgets_what_was_there(patch: Patch) -> None:
 
 
 def guards_are_not_asked(patch: Patch) -> None:
-    patch.setattr(correlation, "allowed", lambda *_: True)
+    for place in (correlation, fates):
+        patch.setattr(place, "allowed", lambda *_: True)
 
 
 def registers_stay_as_they_are(patch: Patch) -> None:
@@ -174,7 +185,7 @@ def a_range_misses_one(patch: Patch) -> None:
         return max(arguments[-1], original(*arguments) - 1)
 
     patch.setattr(configurations, "SCAN_LIMIT", 0)
-    patch.setattr(correlation, "gather_parts", gather_parts)
+    patch.setattr(ranges, "gather_parts", gather_parts)
 
 
 def subtrees_forget_what_came(patch: Patch) -> None:
@@ -189,7 +200,7 @@ def subtrees_are_their_root_alone(patch: Patch) -> None:
         return trees.branches[top, BRANCH * number + OWN]
 
     patch.setattr(configurations, "SCAN_LIMIT", 0)
-    patch.setattr(ranges, "whole_of", whole_of)
+    patch.setattr(due, "whole_of", whole_of)
 
 
 def lazy_steps_are_not_taken(patch: Patch) -> None:
@@ -210,7 +221,7 @@ def only_what_an_event_looks_for_is_brought_up_to_date(patch: Patch) -> None:
     original = lazy.bring_up_some
 
     def bring_up_some(*arguments: Any) -> int:
-        return 0 if arguments[6] == NIL else original(*arguments)
+        return 0 if arguments[7] == NIL else original(*arguments)
 
     patch.setattr(lazy, "bring_up_some", bring_up_some)
 
@@ -231,6 +242,32 @@ def products_begin_too_late(patch: Patch) -> None:
         return original(graph, top, int(graph.start[top]), *rest)
 
     patch.setattr(expansion, "copy_factor", copy_factor)
+
+
+def subtrees_owe_nothing(patch: Patch) -> None:
+    """What lazy steps owe to ranges of configurations is never asked for."""
+    patch.setattr(configurations, "SHARED_FROM", 0)
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(correlation, "gather_due", lambda *arguments: arguments[-2])
+
+
+def subtrees_owe_what_came_too_early(patch: Patch) -> None:
+    """A configuration is owed paths that began before it."""
+    original = due.owed
+
+    def owed(graph: Any, counters: Any, node: int, root: int, first: int, *rest: int) -> Any:
+        return original(graph, counters, node, root, 0, *rest)
+
+    patch.setattr(configurations, "SHARED_FROM", 0)
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(due, "owed", owed)
+
+
+def subtrees_owe_what_was_paid(patch: Patch) -> None:
+    """A configuration is brought up to date, and those above it do not know."""
+    patch.setattr(configurations, "SHARED_FROM", 0)
+    patch.setattr(configurations, "SCAN_LIMIT", 0)
+    patch.setattr(lazy, "touch", lambda *_: None)
 
 
 def compaction_forgets_what_waits(patch: Patch) -> None:
@@ -278,6 +315,9 @@ OF_REGISTERS: tuple[Callable[[Patch], None], ...] = (
     only_what_an_event_looks_for_is_brought_up_to_date,
     products_begin_too_early,
     products_begin_too_late,
+    subtrees_owe_nothing,
+    subtrees_owe_what_came_too_early,
+    subtrees_owe_what_was_paid,
     compaction_forgets_what_waits,
     compaction_forgets_what_was_applied,
 )

@@ -177,6 +177,11 @@ RELATED = (
         "(A AS a ; B ; C AS c) FILTER a.v = c.v PARTITION BY [k] CONSUME BY PARTITION",
         "A1p Bp A1q C1q Bq C1p C1p A1p C1p Bp C1p C1q",
     ),
+    ("(A AS a ; B ; C AS c) FILTER a.v < c.v", "A1 B C2 A3 B A2 C4 B C2 A1 C3 C9 B A1 C9"),
+    (
+        "(A AS a ; B ; (C AS c OR D AS d)) FILTER a.v < c.v AND a.v = d.v",
+        "A1 A3 A2 B C2 D1 C4 B C9 D2 A1 C9 D1 C5",
+    ),
     ("(A ; D) UNLESS (B AS b ; C AS c FILTER b.v = c.v)", "A B1 A C1 D A B1 D C2 D"),
     ("(A ; (B ; E UNLESS (C AS c ; D AS d FILTER c.v = d.v)))+", "A B C1 D2 E A B C1 D1 E"),
     ("(A ; D) UNLESS (B AS b ; C AS c FILTER b.v != c.v)", "A B1 C1 D A B1 C2 D A B1 C1 C2 B D"),

@@ -39,6 +39,7 @@ class HandMade:
     indexes = (0,)
     ordered = (False,)
     common = frozenset[tuple[int, int, int]]()
+    lazy_targets: tuple[int, ...] = ()
 
     def arrays(self, _: int) -> Tables:
         cells = np.full((3, 4), STAY, np.int32)
@@ -72,6 +73,7 @@ class HandMade:
             prefixes=np.array([NIL], np.int32),
             merges=np.zeros(5, bool),
             lazy=np.zeros(5, bool),
+            lazy_targets=np.full(3, NIL, np.int32),
             clips=np.full(5, NIL),
         )
 

@@ -77,10 +77,11 @@ def group(few: int, size: int = ROOM) -> Group:
         prefixes=np.array([NIL], np.int32),
         merges=np.array([False]),
         lazy=np.array([False]),
+        lazy_targets=np.array([NIL], np.int32),
         clips=np.array([NIL]),
     )
-    slots, index = new_slots(size, 1, 1), new_index(size, 1, few, trees=True)
-    trees = Trees(slots.registers, index.partners, index.branches)
+    slots, index = new_slots(size, 1, 1), new_index(size, 1, few, trees=True, targets=0)
+    trees = Trees(slots.registers, index.partners, index.branches, index.due, 0)
     return Group(tables, slots, index, trees)
 
 

@@ -21,7 +21,7 @@ def told(select: str, where: str) -> str:
         ("*", "(A AS a ; B AS b) FILTER b.v != a.v", "b.v != a.v:  search tree; all values"),
         ("*", f"{PATTERN} FILTER b.v + a.v > a.w", "b.v + a.v > a.w:  search tree"),
         ("*", "(A AS a ; B ; C AS c) FILTER a.v = c.v", "compare it is taken for all remembered"),
-        ("*", "(A AS a ; B ; C AS c) FILTER a.v < c.v", "but a step that does not compare it"),
+        ("*", "(A AS a ; B+ ; C AS c) FILTER a.v < c.v", "but a step that does not compare it"),
         ("NEXT *", "(A AS a ; B ; C AS c) FILTER a.v = c.v", "but a step that does not compare"),
         ("*", f"{PATTERN} FILTER b.v * a.v > a.w * b.w", "b.v * a.v > a.w * b.w:  on listing"),
         ("a, max(b.v) AS top", PATTERN, "top:  one pass over the events of each listed match"),

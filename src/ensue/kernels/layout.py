@@ -119,6 +119,8 @@ class Tables(NamedTuple):
     lazy: Bool
     """[step]: whether all configurations of a state take it alike, and wait too: it is applied to
     a configuration when somebody looks at it (match/lazy.py)."""
+    lazy_targets: Int32
+    """[state]: its number among those that lazy steps lead to, or NIL."""
     clips: Int64
     """[step]: how far before the event a run may have started, or -1: as far as it may else."""
 

@@ -83,6 +83,8 @@ class Table:
     equality and the other one otherwise; or NIL."""
     common: Steps = frozenset()
     """Steps that are taken for all configurations of a state at once, where it waits too."""
+    lazy_targets: list[int] = field(default_factory=list)
+    """The states that they lead to."""
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
     _rows: dict[tuple[tuple[int, bool, int, bool], ...], int] = field(default_factory=dict)
     _cells: np.ndarray = field(default_factory=lambda: np.full((8, 8), UNKNOWN, np.int32))
@@ -119,8 +121,9 @@ class Table:
             self.prefixes.append(first)
             self.indexes.append(then)
             self.ordered.append(True)
-        if _LAZY and self.merging and self._lookahead is not None and not any(self.ordered):
+        if _LAZY and self.merging and self._lookahead is not None:
             self.common = common_steps(self.determined.compiled, self._lookahead)
+            self.lazy_targets = sorted({target for _, _, target in self.common})
 
     def copied(self) -> Table:
         """Return the same table, to be filled further by itself."""
@@ -304,6 +307,10 @@ class Table:
         indexed = np.zeros((len(cells), len(self.indexes)), np.bool_)
         for state, index in self._indexed:
             indexed[state, index] = True
+        targets = np.full(len(cells), NIL, np.int32)
+        for number, state in enumerate(self.lazy_targets):
+            if state < len(cells):
+                targets[state] = number
         return Tables(
             cells,
             made.array("rows", self._starts, np.int32),
@@ -321,6 +328,7 @@ class Table:
             indexed,
             merges,
             lazy,
+            targets,
             clips,
         )
 

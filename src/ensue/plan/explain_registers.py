@@ -48,8 +48,7 @@ def costs(compiled: Compiled, *, chooses: bool) -> dict[str, str]:
     ahead = look_ahead(compiled, Determined(compiled))
     uses = None
     if ahead is not None:
-        equalities = set(plan.compared().values()) <= {"="}
-        lazy = common_steps(compiled, ahead) if equalities and not chooses else frozenset()
+        lazy = frozenset() if chooses else common_steps(compiled, ahead)
         uses = _uses(compiled, ahead, lazy)
     found: dict[str, str] = {}
     for instance in plan.instances:

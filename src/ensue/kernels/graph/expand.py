@@ -24,8 +24,9 @@ from ensue.kernels.minmax import larger
 _FIRST_NODES = 1 << 12
 _FIRST_HITS = 64
 
-_PART = 1 << 18
-"""So many nodes are enough for a part of several hits."""
+_PART, _TIMES = 1 << 18, 8
+"""So many nodes are enough for a part of several hits, or so many times those that there are: hits
+share most of them, and each part has them anew."""
 
 
 class Copies(NamedTuple):
@@ -141,15 +142,16 @@ class FactoredSegment(Segment):
     def parts(self) -> Iterator[Segment]:
         """Give the matches in graphs without products, those of some hits at a time."""
         begin, count, room = 0, _FIRST_HITS, _FIRST_NODES
+        enough = max(_PART, _TIMES * len(self.graph.label))
         while begin < len(self.hits.end):
             some = Hits(*(each[begin : begin + count] for each in self.hits))
             expanded = self._expanded(some, room)
             if expanded is not None:
                 yield expanded
                 begin += len(some.end)
-                if 4 * len(expanded.graph.label) <= _PART:
+                if 4 * len(expanded.graph.label) <= enough:
                     count *= 2
-            elif room < _PART or len(some.end) == 1:
+            elif room < enough or len(some.end) == 1:
                 room *= 2
             else:
                 count = len(some.end) // 2

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ensue.kernels.layout import FREE, NIL, SLOTS
-from ensue.kernels.match.factors import FIRST_FACTORS, Factors, grown_factors, put_factors
+from ensue.kernels.graph.arena import Arena
+from ensue.kernels.layout import FREE, NIL, SLOTS, Roots
+from ensue.kernels.match.factors import (
+    FIRST_FACTORS,
+    Factors,
+    compact_with_factors,
+    grown_factors,
+    put_factors,
+)
 from ensue.kernels.match.layout import (
     LIVE,
     Index,
@@ -25,6 +32,10 @@ from ensue.kernels.tables import Table
 
 SCAN_LIMIT = 64
 """Up to so many configurations of one state are looked at one by one; more get a search tree."""
+
+SHARED_FROM = 512
+"""From so many configurations on steps are lazy where there are search trees: that takes a kernel
+which few queries need, and longer to compile."""
 
 _FIRST_SLOTS = 64
 
@@ -52,11 +63,13 @@ class Configurations:
         if not any(self.table.ordered):
             return None
         slots, index = self.slots, self.index
-        return Trees(slots.registers, index.partners, index.branches)
+        targets = len(self.table.lazy_targets)
+        return Trees(slots.registers, index.partners, index.branches, index.due, targets)
 
     def _new_index(self, slots: int) -> Index:
         table = self.table
-        return new_index(slots, len(table.indexes), SCAN_LIMIT, trees=any(table.ordered))
+        trees, targets = any(table.ordered), len(table.lazy_targets)
+        return new_index(slots, len(table.indexes), SCAN_LIMIT, trees=trees, targets=targets)
 
     @property
     def count(self) -> int:
@@ -89,9 +102,16 @@ class Configurations:
         if self.lazy is not None:
             self.lazy = grown_factors(self.lazy, int(self.lazy.counts[0]) + more, 0, 0)
 
+    @property
+    def wants_to_wait(self) -> bool:
+        """Whether steps had better be lazy from now on."""
+        if self.lazy is not None or not self.table.common:
+            return False
+        return self.trees is None or self.count >= SHARED_FROM
+
     def can_wait(self) -> bool:
-        """Prepare for lazy steps; False where they are impossible, because there are trees."""
-        if self.lazy is None and self.trees is None:
+        """Prepare for lazy steps; False where they are impossible, because of search trees."""
+        if self.lazy is None and (self.trees is None or self.table.common):
             self.lazy = new_lazy(FIRST_FACTORS, len(self.slots.heads), len(self.slots.state))
         return self.lazy is not None
 
@@ -101,7 +121,12 @@ class Configurations:
         self.grow_keys(int(factors.key.max(initial=0)) + 1)
         self.grow_factors(len(factors.key))
         self.lazy.applied[: len(applied)] = applied
-        put_factors(self.lazy, factors)
+        put_factors(self.lazy, factors, self.table.arrays(1).lazy_targets)
+
+    def keep(self, arena: Arena, roots: Roots, used: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Keep of a graph what the slots in use need; return where their roots are then."""
+        targets = self.table.arrays(1).lazy_targets
+        return compact_with_factors(arena, self.lazy, targets, self.slots, roots, used, keys)
 
     def grow(self, wanted: int, starts: np.ndarray) -> None:
         """Make room for so many slots; `starts` has the latest start of each node."""

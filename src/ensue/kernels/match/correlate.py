@@ -32,7 +32,6 @@ from ensue.kernels.layout import (
     STARTS,
     STAY,
     UNKNOWN,
-    Array,
     Input,
     Tables,
     Window,
@@ -42,10 +41,10 @@ from ensue.kernels.match.evaluate import (
     add_node,
     add_runs,
     begin_run,
-    is_over,
     join,
     take_slot,
 )
+from ensue.kernels.match.fates import ENDS, MOVES, WAITS, fate_of, note
 from ensue.kernels.match.index import find_group, find_slot, link, partners_of, release
 from ensue.kernels.match.layout import (
     LIVE,
@@ -64,43 +63,21 @@ from ensue.kernels.match.lazy import (
     extend,
     prepare,
 )
-from ensue.kernels.match.ranges import gather_parts, join_parts, planted
+from ensue.kernels.match.ranges import gather_due, gather_move, join_parts
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.sorting import sort_by_start
-from ensue.kernels.match.subtrees import NO_NODES, NO_ROOM, touch
-from ensue.kernels.match.treap import search_for
+from ensue.kernels.match.subtrees import NO_NODES, touch
+from ensue.kernels.match.treap import planted, search_for
 
 INDEXING = -1
 
-WAITS, MOVES, ENDS = range(3)
-"""What becomes of a configuration: a guard forbids the step, it is taken, all runs are over."""
-
 
 @helper
-def fate_of(
-    tables: Tables,
-    state: State,
-    step: int,
-    slot: int,
-    values: Array,
-    event: int,
-    floor: int,
-    edge: int,
-) -> int:
-    """Tell what becomes of a configuration by a step."""
-    fate = WAITS
-    if allowed(tables, step, state.slots.registers, slot, values, event):
-        over = is_over(state.graph, state.slots.start[slot], floor, edge)
-        fate = ENDS if over else MOVES
-    return fate
-
-
-@helper
-def note(moves: Moves, moving: int, ending: int, slot: int, step: int) -> None:
-    """Write down a configuration both as one that moves and one that ends; one of it will count."""
-    moves.slot[moving] = slot
-    moves.step[moving] = step
-    moves.dropped[ending] = slot
+def short_of(index: Index, lack: int, event: int, capacity: int) -> tuple[int, int, int]:
+    """Return why an event is given up for which there is no room."""
+    if lack == NO_NODES:
+        return CRAMPED, event, 3 * index.counts[LIVE]
+    return FULL, event, 2 * capacity
 
 
 @kernel
@@ -160,7 +137,7 @@ def correlate(
         steps = 0
         if lazy is not None and lazy.heads[key] != NIL:
             steps = prepare(
-                tables, state, index, lazy, key, symbol, events.values, event, floor, edge
+                tables, state, index, trees, lazy, key, symbol, events.values, event, floor, edge
             )
             if steps == NO_SPACE:
                 return FULL, event, index.counts[LIVE] + lazy.counts[0]
@@ -202,13 +179,13 @@ def correlate(
                 if trees is not None:
                     tree = planted(tables, index, trees, step, group)
                     if tree != NIL:
-                        before = parts
-                        parts = gather_parts(
+                        more = gather_move(
                             tables,
+                            state,
                             trees,
-                            graph,
-                            counters,
                             moves,
+                            lazy,
+                            NIL,
                             group,
                             tree,
                             step,
@@ -216,18 +193,13 @@ def correlate(
                             event,
                             floor,
                             edge,
-                            before,
+                            moving,
+                            parts,
                         )
-                        if parts == NO_NODES:
-                            return CRAMPED, event, 3 * index.counts[LIVE]
-                        if parts == NO_ROOM or moving == capacity:
-                            return FULL, event, 2 * capacity
-                        if parts > before:
-                            moves.slot[moving] = PARTS
-                            moves.step[moving] = step
-                            moves.node[moving] = before
-                            moves.start[moving] = parts
-                            moving += 1
+                        if more < 0:
+                            return short_of(index, more, event, capacity)
+                        parts = moves.start[more - 1] if more > moving else parts
+                        moving = more
                         continue
                     if number != NIL and not hashed and trees.root[number, group] != NIL:
                         found = search_for(
@@ -279,6 +251,27 @@ def correlate(
                     ending += 1
                     slot = slots.next[slot]
             group = index.next[group]
+        if lazy is not None and trees is not None:
+            more = gather_due(
+                tables,
+                state,
+                index,
+                trees,
+                moves,
+                lazy,
+                key,
+                symbol,
+                events.values,
+                event,
+                floor,
+                edge,
+                moving,
+                parts,
+            )
+            if more < 0:
+                return short_of(index, more, event, capacity)
+            parts = moves.start[more - 1] if more > moving else parts
+            moving = more
         if moving == 0 and ending == 0 and steps == 0:
             continue
         arriving = 0
@@ -378,7 +371,9 @@ def correlate(
                 slot = find_slot(slots, index, group, moves.registers, move)
             if slot != NIL:
                 if lazy is not None and lazy.heads[key] != NIL:
-                    bring_up(tables, state, index, lazy, key, slots.registers, slot, floor, edge)
+                    bring_up(
+                        tables, state, index, trees, lazy, key, slots.registers, slot, floor, edge
+                    )
                 add_runs(state, slot, node, start, floor, edge)
                 if trees is not None:
                     touch(tables, slots, index, trees, slot)

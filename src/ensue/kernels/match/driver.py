@@ -46,7 +46,6 @@ from ensue.kernels.layout import (
 from ensue.kernels.match.configurations import Configurations
 from ensue.kernels.match.correlate import correlate
 from ensue.kernels.match.evaluate import read_events
-from ensue.kernels.match.factors import compact_with_factors
 from ensue.kernels.match.layout import Moves, Pending, State, new_moves, new_pending
 from ensue.kernels.memory import doubled, read_only
 from ensue.kernels.sets import union
@@ -108,7 +107,7 @@ class MatchDriver:
         graph = new_graph(_FIRST_NODES, _FIRST_NODES)
         self.arena = Arena(graph, self.counters, self.most_bytes, self.within_keys)
         self.configurations = Configurations(self.table, self.registers, self.counters)
-        if self.table.common:
+        if self.configurations.wants_to_wait:
             self.can_wait()
         self.hits = new_hits(_FIRST_HITS)
         self._allocate_steps(_FIRST_STEPS)
@@ -153,8 +152,7 @@ class MatchDriver:
         tables = self.table.arrays(len(alphabet))
         if values is None:
             values = np.zeros((len(symbols), 0), np.int64)
-        if positions is None:
-            positions = _ALL_POSITIONS
+        positions = _ALL_POSITIONS if positions is None else positions
         events = Input(
             read_only(symbols),
             read_only(clocks),
@@ -239,6 +237,8 @@ class MatchDriver:
         if self.counters[HITS]:
             yield from self._harvest()
         kept = self.configurations
+        if kept.wants_to_wait:
+            self.can_wait()
         if self.compact_always or not self._all_alive(clock, key_clocks):
             self.compact(clock, key_clocks)
         elif self.registers:
@@ -322,7 +322,7 @@ class MatchDriver:
             alive &= (held == EMPTY) | (held >= least)
         used, keys, edges = used[alive], keys[alive], edges[alive]
         roots = Roots(slots.root[used], edges, np.full(len(used), floor, np.int32))
-        places = compact_with_factors(self.arena, kept.lazy, slots, roots, used, keys)
+        places = kept.keep(self.arena, roots, used, keys)
         if self.chooser is not None:
             self.chooser.forget()
         self.counters[FLOOR] = 0
@@ -385,7 +385,7 @@ class MatchDriver:
         """How many nodes there are, and how many bytes all arrays take."""
         kept = self.configurations
         arrays = (*self.graph, *kept.slots, *self.hits, *kept.index, *(kept.lazy or ()))
-        choosing = 0 if self.chooser is None else self.chooser.nbytes
+        choosing = self.chooser.nbytes if self.chooser else 0
         return int(self.counters[NODES]), sum(each.nbytes for each in arrays) + choosing
 
     def live_keys(self) -> np.ndarray:

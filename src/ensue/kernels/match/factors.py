@@ -47,11 +47,18 @@ def needed_factors(
 
 
 def compact_with_factors(
-    arena: Arena, lazy: Lazy | None, slots: Slots, roots: Roots, used: np.ndarray, keys: np.ndarray
+    arena: Arena,
+    lazy: Lazy | None,
+    targets: np.ndarray,
+    slots: Slots,
+    roots: Roots,
+    used: np.ndarray,
+    keys: np.ndarray,
 ) -> np.ndarray:
     """Keep what lies below configurations, and of factors what waits for them.
 
-    Return where the roots of the configurations are then. Those in use and their keys are given.
+    Return where the roots of the configurations are then. Those in use and their keys are given;
+    `targets` numbers the states that lazy steps lead to.
     """
     if lazy is None:
         return arena.compact(roots, roots.floor[:0])[0]
@@ -61,18 +68,19 @@ def compact_with_factors(
     edges = np.full(len(first), FOREVER, np.int64)
     every = zip(Roots(factors.root, edges, first), roots, strict=True)
     places, lazy.applied[used] = arena.compact(Roots(*map(np.concatenate, every)), applied)
-    put_factors(lazy, factors._replace(root=places[: len(first)]))
+    put_factors(lazy, factors._replace(root=places[: len(first)]), targets)
     return places[len(first) :]
 
 
-def put_factors(lazy: Lazy, factors: Factors) -> None:
-    """Go on with these factors, and no others."""
+def put_factors(lazy: Lazy, factors: Factors, targets: np.ndarray) -> None:
+    """Go on with these factors, and no others; `targets` numbers the states they lead to."""
     order = np.argsort(factors.key, kind="stable")
     count = len(order)
     lazy.counts[0] = count
     lazy.heads[:] = NIL
     for mine, given in zip((lazy.key, lazy.origin, lazy.state, lazy.root), factors, strict=True):
         mine[:count] = given[order]
+    lazy.target[:count] = targets[lazy.state[:count]]
     keys = lazy.key[:count]
     lazy.next[:count] = NIL
     same = np.flatnonzero(keys[1:] == keys[:-1])

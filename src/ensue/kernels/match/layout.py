@@ -73,6 +73,8 @@ class Index(NamedTuple):
     """[slot, index]: its neighbours there."""
     branches: Int32
     """[slot, places of each index]: its branches in search trees (see Trees)."""
+    due: Int32
+    """[slot, places of each index and lazy target]: what lazy steps owe (see Trees)."""
 
 
 class Trees(NamedTuple):
@@ -85,12 +87,22 @@ class Trees(NamedTuple):
     branches: Int32
     """[slot, places of each index]: the children, the slot's own node, and what is below
     (ranges.py): side by side, since a tree is larger than any cache."""
+    due: Int32
+    """[slot, places of each index and target of lazy steps]: what they owe to the configurations
+    below (due.py)."""
+    targets: int
+    """How many states lazy steps lead to."""
 
 
 LOWER, HIGHER, WHOLE, SINCE, OWN, BEGUN, SIDE, SIDE_SINCE, BRANCH = range(9)
 """Places in a branch: the children; the node of all below, and its latest start; the node of the
 slot, and its latest start; the node of the slot with all that is lower, and its latest start. And
 how many places there are."""
+
+ALL_DUE, LOWER_DUE, OWN_DUE, DUE = 0, 2, 4, 6
+"""Places of a slot for a target: what is due below it, and the first start of a path that is not
+in it yet; the same of the slot with all that is lower, and of the slot alone. And how many places
+there are."""
 
 
 class Lazy(NamedTuple):
@@ -108,6 +120,8 @@ class Lazy(NamedTuple):
     state: Int32
     root: Int32
     """[factor]: its node, with starts where the origin was left."""
+    target: Int32
+    """[factor]: the number of its state among those that lazy steps lead to."""
     slot: Int32
     made: Int32
     """[factor]: while a configuration is brought up to date, its slot and what it contributes."""
@@ -177,8 +191,11 @@ def new_slots(slots: int, keys: int, registers: int) -> Slots:
     )
 
 
-def new_index(slots: int, indexes: int, scan_limit: int, *, trees: bool) -> Index:
-    """Allocate the index of configurations; their number is a power of two."""
+def new_index(slots: int, indexes: int, scan_limit: int, *, trees: bool, targets: int) -> Index:
+    """Allocate the index of configurations; their number is a power of two.
+
+    `targets` is how many states lazy steps lead to.
+    """
 
     def nil(*shape: int) -> Array:
         return np.full(shape, NIL, np.int32)
@@ -198,6 +215,7 @@ def new_index(slots: int, indexes: int, scan_limit: int, *, trees: bool) -> Inde
         nil(slots, indexes),
         nil(slots, indexes),
         nil(slots if trees else 1, BRANCH * indexes),
+        nil(slots if trees and targets else 1, DUE * indexes * targets),
     )
 
 
@@ -209,6 +227,7 @@ def new_lazy(factors: int, keys: int, slots: int) -> Lazy:
 
     return Lazy(
         nil(keys),
+        nil(factors),
         nil(factors),
         nil(factors),
         nil(factors),

@@ -34,7 +34,9 @@ from ensue.kernels.layout import (
 )
 from ensue.kernels.match.evaluate import add_node, begin_run, is_over, join, take_slot
 from ensue.kernels.match.index import find_group, find_slot, link, partners_of
-from ensue.kernels.match.layout import Index, Lazy, State
+from ensue.kernels.match.layout import Index, Lazy, State, Trees
+from ensue.kernels.match.subtrees import touch
+from ensue.kernels.match.treap import planted
 from ensue.kernels.minmax import larger
 
 NO_SPACE, MISSING_STATE = -1, -2
@@ -57,6 +59,7 @@ def bring_up(
     tables: Tables,
     state: State,
     index: Index,
+    trees: Trees | None,
     lazy: Lazy,
     key: int,
     registers: Array,
@@ -99,6 +102,8 @@ def bring_up(
         slot = lazy.slot[factor]
         if slot != NIL:
             lazy.applied[slot] = counters[STARTS]
+            if trees is not None:
+                touch(tables, slots, index, trees, slot)
         factor = lazy.next[factor]
     factor = lazy.heads[key]
     while factor != NIL:
@@ -114,15 +119,19 @@ def bring_up(
                 for register in range(registers.shape[1]):
                     slots.registers[slot, register] = registers[row, register]
                 lazy.applied[slot] = counters[STARTS]
-                link(tables, slots, index, None, key, slot, group)
+                link(tables, slots, index, trees, key, slot, group)
             elif is_over(graph, slots.start[slot], floor, edge):
                 slots.root[slot] = node
                 slots.start[slot] = start
+                if trees is not None:
+                    touch(tables, slots, index, trees, slot)
             else:
                 # Of equal starts the newest stands left: its first match is found at once.
                 before = slots.start[slot]
                 slots.root[slot] = join(graph, counters, node, start, slots.root[slot], before)
                 slots.start[slot] = larger(start, before)
+                if trees is not None:
+                    touch(tables, slots, index, trees, slot)
         factor = lazy.next[factor]
 
 
@@ -131,6 +140,7 @@ def bring_up_some(
     tables: Tables,
     state: State,
     index: Index,
+    trees: Trees | None,
     lazy: Lazy,
     key: int,
     origin: int,
@@ -169,7 +179,7 @@ def bring_up_some(
                 or counters[SLOTS] + factors > slots.state.shape[0]
             ):
                 return NO_SPACE
-            bring_up(tables, state, index, lazy, key, slots.registers, slot, floor, edge)
+            bring_up(tables, state, index, trees, lazy, key, slots.registers, slot, floor, edge)
         slot = following
     return 0
 
@@ -189,6 +199,7 @@ def prepare(
     tables: Tables,
     state: State,
     index: Index,
+    trees: Trees | None,
     lazy: Lazy,
     key: int,
     symbol: int,
@@ -197,12 +208,13 @@ def prepare(
     floor: int,
     edge: int,
 ) -> int:
-    """Bring up to date what an event is about to look at.
+    """Bring up to date what an event is about to look at, but not ranges of a search tree.
 
     Return how many steps it takes from states of factors that are lazy themselves; or NO_SPACE; or
     MISSING_STATE less a state.
     """
     factors = count_factors(lazy, key)
+    slots = state.slots
     steps = 0
     factor = lazy.heads[key]
     while factor != NIL:
@@ -237,7 +249,13 @@ def prepare(
                         steps += 1
                         continue
                     number = tables.access[step]
-                    if number == NIL:
+                    in_tree = False
+                    if trees is not None and tables.merges[step]:
+                        group = find_group(slots, index, key, origin)
+                        in_tree = group != NIL and planted(tables, index, trees, step, group) != NIL
+                    if in_tree:
+                        continue
+                    if number == NIL or tables.ordered[number]:
                         all_of_them = True
                         continue
                     turns = 2
@@ -249,6 +267,7 @@ def prepare(
                         tables,
                         state,
                         index,
+                        trees,
                         lazy,
                         key,
                         origin,
@@ -341,5 +360,6 @@ def extend(
             lazy.origin[factor] = origin
             lazy.state[factor] = source
             lazy.root[factor] = node
+            lazy.target[factor] = tables.lazy_targets[source]
             lazy.next[factor] = lazy.heads[key]
             lazy.heads[key] = factor

@@ -21,44 +21,31 @@ from ensue.kernels.layout import (
     LESS,
     MORE,
     NIL,
-    NODES,
     NULL,
     Array,
     Graph,
     Tables,
 )
-from ensue.kernels.match.evaluate import is_over, join
+from ensue.kernels.match.due import add_part
+from ensue.kernels.match.evaluate import join
+from ensue.kernels.match.index import find_group
 from ensue.kernels.match.layout import (
-    BEGUN,
     BRANCH,
     HIGHER,
     LOWER,
-    NOTHING,
     OWN,
+    PARTS,
     SIDE,
-    SIDE_SINCE,
-    SINCE,
-    STALE,
+    WHOLE,
     Index,
+    Lazy,
     Moves,
+    State,
     Trees,
 )
-from ensue.kernels.match.subtrees import NO_NODES, NO_ROOM, sum_up, whole_of
+from ensue.kernels.match.subtrees import NO_ROOM
+from ensue.kernels.match.treap import planted
 from ensue.kernels.minmax import larger, smaller
-
-
-@helper
-def add_part(
-    graph: Graph, moves: Moves, count: int, node: int, start: int, floor: int, edge: int
-) -> int:
-    """Append a node to what a move consists of, unless all of it is over."""
-    if is_over(graph, start, floor, edge):
-        return count
-    if count == moves.part.shape[0]:
-        return NO_ROOM
-    moves.part[count] = node
-    moves.part_start[count] = start
-    return count + 1
 
 
 @helper
@@ -83,6 +70,8 @@ def add_parts(
     graph: Graph,
     counters: Array,
     moves: Moves,
+    lazy: Lazy | None,
+    factor: int,
     prefix: int,
     value: int,
     register: int,
@@ -111,9 +100,9 @@ def add_parts(
             )
     if slot == NIL:
         return count
-    begun = trees.branches[slot, BRANCH * number + BEGUN]
-    own = trees.branches[slot, BRANCH * number + OWN]
-    count = add_part(graph, moves, count, own, begun, floor, edge)
+    count = add_part(
+        trees, graph, counters, moves, lazy, factor, number, slot, OWN, floor, edge, count
+    )
     # Then down on either side: what hangs inwards is in the range as a whole.
     for side in range(2):
         down = side == 0
@@ -123,33 +112,30 @@ def add_parts(
             where = place(trees, prefix, value, register, other, low, high)
             inside = where == 0
             outwards = down == inside
-            if inside:
-                # All of it; or the slot and what is higher; or the slot with what is lower.
-                inner = other
-                if not every:
-                    inner = trees.branches[other, BRANCH * number + (HIGHER if down else LOWER)]
-                    if down:
-                        own = trees.branches[other, BRANCH * number + OWN]
-                        begun = trees.branches[other, BRANCH * number + BEGUN]
-                        count = add_part(graph, moves, count, own, begun, floor, edge)
-                node = NOTHING
-                whole = every or down or trees.branches[other, BRANCH * number + SIDE] == STALE
-                if inner != NIL and whole and count >= 0:
-                    node = whole_of(trees, graph, counters, number, inner, floor, edge, moves.order)
-                    if node >= 0 and (every or down):
-                        begun = trees.branches[inner, BRANCH * number + SINCE]
-                        count = add_part(graph, moves, count, node, begun, floor, edge)
-                    elif node < NOTHING:
-                        count = node
-                if count >= 0 and not (every or down):
-                    if whole:
-                        if counters[NODES] + 1 > graph.label.shape[0]:
-                            return NO_NODES
-                        sum_up(trees, graph, counters, number, other, 0, floor, edge)
-                    node = trees.branches[other, BRANCH * number + SIDE]
-                    if node != NOTHING:
-                        begun = trees.branches[other, BRANCH * number + SIDE_SINCE]
-                        count = add_part(graph, moves, count, node, begun, floor, edge)
+            # All of it; or the slot, and what is higher; or the slot with what is lower.
+            higher = trees.branches[other, BRANCH * number + HIGHER]
+            for turn in range(2):
+                part = other
+                kind = WHOLE
+                if turn == 0 and not every:
+                    kind = OWN if down else SIDE
+                elif turn == 1:
+                    part = higher if down and not every else NIL
+                if inside and part != NIL and count >= 0:
+                    count = add_part(
+                        trees,
+                        graph,
+                        counters,
+                        moves,
+                        lazy,
+                        factor,
+                        number,
+                        part,
+                        kind,
+                        floor,
+                        edge,
+                        count,
+                    )
             if every:
                 other = NIL
             else:
@@ -167,24 +153,6 @@ def least_content(trees: Trees, register: int, number: int, group: int) -> int:
     return content
 
 
-@helper
-def planted(tables: Tables, index: Index, trees: Trees, step: int, group: int) -> int:
-    """Return the tree of a group in which a step finds what it moves as few nodes, or NIL."""
-    found = NIL
-    if tables.merges[step]:
-        own = tables.access[step]
-        for number in range(tables.indexes.shape[0]):
-            # Numba compiles a function of its own for a comparison with a tuple.
-            if (
-                (own == NIL or own == number)  # noqa: SIM109
-                and tables.ordered[number]
-                and tables.indexed[index.state[group], number]
-                and trees.root[number, group] != NIL
-            ):
-                found = number
-    return found
-
-
 @subroutine
 def gather_parts(
     tables: Tables,
@@ -192,6 +160,8 @@ def gather_parts(
     graph: Graph,
     counters: Array,
     moves: Moves,
+    lazy: Lazy | None,
+    factor: int,
     group: int,
     number: int,
     step: int,
@@ -201,8 +171,9 @@ def gather_parts(
     edge: int,
     count: int,
 ) -> int:
-    """Append the nodes of all configurations of a group that a step moves.
+    """Append the nodes of all configurations of a group that a step moves, or what is due to them.
 
+    A factor, or NIL, says which: from the state of the group, and the step is one of its target.
     All guards of the step that look at registers look at the one whose tree it is, and for equality
     at the one that it is sorted by first.
     """
@@ -238,13 +209,9 @@ def gather_parts(
             hole = value
     if not guarded:
         top = trees.root[number, group]
-        node = whole_of(trees, graph, counters, number, top, floor, edge, moves.order)
-        if node >= 0:
-            begun = trees.branches[top, BRANCH * number + SINCE]
-            count = add_part(graph, moves, count, node, begun, floor, edge)
-        elif node != NOTHING:
-            count = node
-        return count
+        return add_part(
+            trees, graph, counters, moves, lazy, factor, number, top, WHOLE, floor, edge, count
+        )
     least = EMPTY
     if prefix == NIL:
         least = least_content(trees, register, number, group)
@@ -270,6 +237,8 @@ def gather_parts(
                 graph,
                 counters,
                 moves,
+                lazy,
+                factor,
                 prefix,
                 value,
                 register,
@@ -282,6 +251,119 @@ def gather_parts(
                 edge,
                 count,
             )
+    return count
+
+
+@subroutine
+def gather_move(
+    tables: Tables,
+    state: State,
+    trees: Trees,
+    moves: Moves,
+    lazy: Lazy | None,
+    factor: int,
+    group: int,
+    number: int,
+    step: int,
+    values: Array,
+    event: int,
+    floor: int,
+    edge: int,
+    moving: int,
+    parts: int,
+) -> int:
+    """Note all configurations of a group that a step moves as one move, or what is due to them.
+
+    Return how many moves there are then; the last knows how many parts. Or NO_NODES, or NO_ROOM.
+    """
+    found = gather_parts(
+        tables,
+        trees,
+        state.graph,
+        state.counters,
+        moves,
+        lazy,
+        factor,
+        group,
+        number,
+        step,
+        values,
+        event,
+        floor,
+        edge,
+        parts,
+    )
+    if found < 0:
+        return found
+    if found == parts:
+        return moving
+    if moving == moves.slot.shape[0]:
+        return NO_ROOM
+    moves.slot[moving] = PARTS
+    moves.step[moving] = step
+    moves.node[moving] = parts
+    moves.start[moving] = found
+    return moving + 1
+
+
+@subroutine
+def gather_due(
+    tables: Tables,
+    state: State,
+    index: Index,
+    trees: Trees,
+    moves: Moves,
+    lazy: Lazy,
+    key: int,
+    symbol: int,
+    values: Array,
+    event: int,
+    floor: int,
+    edge: int,
+    moving: int,
+    parts: int,
+) -> int:
+    """Note what lazy steps owe to ranges of configurations that an event asks for, as moves.
+
+    Return how many moves there are then; the last knows how many parts. Or NO_NODES, or NO_ROOM.
+    """
+    count = moving
+    known = parts
+    factor = lazy.heads[key]
+    while factor != NIL and count >= 0:
+        source = lazy.state[factor]
+        cell = tables.cells[source, symbol]
+        group = find_group(state.slots, index, key, lazy.origin[factor])
+        begin = tables.rows[cell] if cell >= 0 and group != NIL else 0
+        end = tables.rows[cell + 1] if cell >= 0 and group != NIL else 0
+        for step in range(begin, end):
+            stays = tables.labels[step] == 0 and tables.targets[step] == source
+            if count < 0 or stays or tables.lazy[step]:
+                continue
+            tree = planted(tables, index, trees, step, group)
+            if tree == NIL:
+                continue
+            found = gather_move(
+                tables,
+                state,
+                trees,
+                moves,
+                lazy,
+                factor,
+                group,
+                tree,
+                step,
+                values,
+                event,
+                floor,
+                edge,
+                count,
+                known,
+            )
+            if found > count:
+                known = moves.start[found - 1]
+            count = found
+        factor = lazy.next[factor]
     return count
 
 

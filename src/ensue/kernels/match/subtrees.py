@@ -27,7 +27,7 @@ from ensue.kernels.match.layout import (
     Slots,
     Trees,
 )
-from ensue.kernels.match.treap import goes_before, make_stale
+from ensue.kernels.match.treap import forget_due, goes_before, make_stale
 from ensue.kernels.minmax import larger
 
 NO_NODES, NO_ROOM = -3, -4
@@ -47,6 +47,7 @@ def touch(tables: Tables, slots: Slots, index: Index, trees: Trees, slot: int) -
                 )
                 make_stale(trees, number, other, low)
                 if other == slot:
+                    forget_due(trees, number, slot)
                     trees.branches[slot, BRANCH * number + OWN] = slots.root[slot]
                     trees.branches[slot, BRANCH * number + BEGUN] = slots.start[slot]
                     other = NIL

@@ -25,9 +25,13 @@ from ensue.kernels.layout import (
     Tables,
 )
 from ensue.kernels.match.layout import (
+    ALL_DUE,
     BRANCH,
+    DUE,
     HIGHER,
     LOWER,
+    LOWER_DUE,
+    OWN_DUE,
     SIDE,
     STALE,
     WHOLE,
@@ -65,11 +69,23 @@ def hang(trees: Trees, number: int, group: int, parent: int, low: bool, slot: in
 
 
 @helper
+def forget_due(trees: Trees, number: int, slot: int) -> None:
+    """Note that what is due to a slot alone is not known: its runs change, or it was applied."""
+    for target in range(trees.targets):
+        trees.due[slot, DUE * (number * trees.targets + target) + OWN_DUE] = STALE
+
+
+@helper
 def make_stale(trees: Trees, number: int, slot: int, low: bool) -> None:
     """Note that something changes below a slot, where it is lower or where it is higher."""
     trees.branches[slot, BRANCH * number + WHOLE] = STALE
     if low:
         trees.branches[slot, BRANCH * number + SIDE] = STALE
+    for target in range(trees.targets):
+        place = DUE * (number * trees.targets + target)
+        trees.due[slot, place + ALL_DUE] = STALE
+        if low:
+            trees.due[slot, place + LOWER_DUE] = STALE
 
 
 @subroutine
@@ -83,8 +99,8 @@ def insert(trees: Trees, prefix: int, register: int, number: int, group: int, sl
     parent = NIL
     low = False
     other = trees.root[number, group]
-    trees.branches[slot, BRANCH * number + WHOLE] = STALE
-    trees.branches[slot, BRANCH * number + SIDE] = STALE
+    make_stale(trees, number, slot, True)
+    forget_due(trees, number, slot)
     while other != NIL and stirred(0, other) >= rank:
         parent = other
         low = goes_before(trees, prefix, register, slot, other)
@@ -233,3 +249,21 @@ def search_for(
         moves.order,
     )
     return count if count <= most else NIL
+
+
+@helper
+def planted(tables: Tables, index: Index, trees: Trees, step: int, group: int) -> int:
+    """Return the tree of a group in which a step finds what it moves as few nodes, or NIL."""
+    found = NIL
+    if tables.merges[step]:
+        own = tables.access[step]
+        for number in range(tables.indexes.shape[0]):
+            # Numba compiles a function of its own for a comparison with a tuple.
+            if (
+                (own == NIL or own == number)  # noqa: SIM109
+                and tables.ordered[number]
+                and tables.indexed[index.state[group], number]
+                and trees.root[number, group] != NIL
+            ):
+                found = number
+    return found
