@@ -19,8 +19,9 @@ from ensue.analysis.expressions import Expression, Operation
 from ensue.analysis.types import Type
 from ensue.automata.compiled import AtStart, Predicate
 from ensue.automata.relevance import Needed
+from ensue.predicates.classes import Classes
 from ensue.predicates.evaluate import Batch
-from ensue.predicates.symbols import Alphabet, Classes, Classifier
+from ensue.predicates.symbols import Alphabet, Classifier
 from ensue.predicates.vectors import Strings
 
 _WORD_BITS = 62

@@ -22,16 +22,11 @@ import pyarrow as pa
 from ensue.analysis.expressions import Expression
 from ensue.automata.compiled import AtStart, Predicate, TypeTest
 from ensue.logic.evaluate import evaluate
+from ensue.predicates.classes import NUMBERED_BY_TABLE, Classes, combined, split
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.groups import Groups
 from ensue.predicates.symbol_table import SymbolTable
 from ensue.predicates.vectors import Strings
-
-_NOT_RENUMBERED = 64
-"""Up to so many combinations are numbered without a search for those that occur."""
-
-_NUMBERED_BY_TABLE = 1 << 20
-"""Up to so many combinations are renumbered by a table, more by sorting."""
 
 _EVENT_BY_EVENT = 4
 """Batches of up to so many events are evaluated event by event."""
@@ -49,14 +44,6 @@ GIVEN = "__ensue_given"
 
 Column = tuple[str, ...] | None
 """A column of strings; None: the types of events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """A class number for each event, and the true predicates of each class as bits."""
-
-    numbers: np.ndarray
-    bits: list[int]
 
 
 @dataclass(slots=True)
@@ -168,7 +155,13 @@ class Classifier:
         groups = self._grouped(batch)
         found = Classes(np.zeros(batch.length, np.int32), [0])
         for classes in self._each(batch, streams, groups):
-            found = _combined(found, classes)
+            found = combined(found, classes)
+            if most is not None and len(found.bits) > most:
+                return None
+        if groups.others:
+            found = Classes(found.numbers.astype(np.int32), found.bits.copy())
+        for number, predicate in groups.others:
+            found = split(found, batch.holds(predicate), 1 << number)
             if most is not None and len(found.bits) > most:
                 return None
         return found
@@ -199,10 +192,7 @@ class Classifier:
         return found
 
     def _each(self, batch: Batch, streams: Strings | None, groups: Groups) -> list[Classes]:
-        found = [
-            Classes(batch.holds(predicate).astype(np.int32), [0, 1 << number])
-            for number, predicate in groups.others
-        ]
+        found = []
         if self.given:
             found.append(self._given_classes(batch))
         if groups.types:
@@ -214,7 +204,7 @@ class Classifier:
     def _given_classes(self, batch: Batch) -> Classes:
         """Unpack predicates that were evaluated before."""
         packed = batch.table.column(GIVEN).to_numpy()
-        if packed.min(initial=0) >= 0 and packed.max(initial=0) < _NUMBERED_BY_TABLE:
+        if packed.min(initial=0) >= 0 and packed.max(initial=0) < NUMBERED_BY_TABLE:
             present = np.zeros(int(packed.max(initial=0)) + 1, bool)
             present[packed] = True
             occurring = np.flatnonzero(present)
@@ -360,41 +350,3 @@ def _bits(tests: list[tuple[int, TypeTest]], name: str | None, stream: str | Non
         if test.type in (None, name) and (stream is None or test.stream in (None, stream)):
             bits |= 1 << number
     return bits
-
-
-def _combined(left: Classes, right: Classes) -> Classes:
-    """Combine two columns of classes into one with a class for every pair that occurs."""
-    left, right = _merged(left), _merged(right)
-    if len(left.bits) == 1:
-        return Classes(right.numbers, [left.bits[0] | bits for bits in right.bits])
-    if len(right.bits) == 1:
-        return Classes(left.numbers, [right.bits[0] | bits for bits in left.bits])
-    width = len(right.bits)
-    size = len(left.bits) * width
-    pairs = (
-        left.numbers.astype(np.int32 if size <= _NUMBERED_BY_TABLE else np.int64) * width
-        + right.numbers
-    )
-    if size <= _NOT_RENUMBERED:
-        return Classes(pairs, [a | b for a in left.bits for b in right.bits])
-    if size <= _NUMBERED_BY_TABLE:
-        present = np.zeros(size, bool)
-        present[pairs] = True
-        occurring = np.flatnonzero(present)
-        renumbered = (np.cumsum(present) - 1).astype(np.int32)
-        numbers = renumbered[pairs]
-    else:
-        occurring, inverse = np.unique(pairs, return_inverse=True)
-        numbers = inverse.astype(np.int32)
-    bits = [left.bits[pair // width] | right.bits[pair % width] for pair in occurring.tolist()]
-    return Classes(numbers, bits)
-
-
-def _merged(classes: Classes) -> Classes:
-    """Give classes with equal bits one number."""
-    distinct = list(dict.fromkeys(classes.bits))
-    if len(distinct) == len(classes.bits):
-        return classes
-    place = {bits: number for number, bits in enumerate(distinct)}
-    renumbered = np.array([place[bits] for bits in classes.bits], np.int32)
-    return Classes(renumbered[classes.numbers], distinct)
