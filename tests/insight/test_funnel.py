@@ -68,6 +68,13 @@ def test_a_condition_is_missed_by_so_much() -> None:
     assert "1 stopped by b.v > a.v (the closest: 13 is not > 20)" in str(found)
 
 
+def test_the_closest_value_is_looked_for_among_the_starts_that_were_stopped() -> None:
+    """1,600 partial matches of other starts come before those of the start that was stopped."""
+    found = funnel("(A AS a ; B AS b) FILTER b.v > a.v", "A0 " * 40 + "B1 " * 40 + "A20 B3 B13")
+    (ending,) = found.steps[1].endings
+    assert (ending.starts, ending.closest) == (1, "13 is not > 20")
+
+
 def test_events_are_those_that_satisfy_a_step_by_themselves() -> None:
     found = funnel("(A AS a ; (B AS b)+) FILTER a[v > 1] AND b.v = a.v AND b[v < 9]", "A1 A2 B9 B3")
     assert [(step.of_type, step.events) for step in found.steps] == [(2, 1), (2, 1)]

@@ -241,16 +241,20 @@ def _closest(engine: Evaluator, upto: _Upto, obstacle: Obstacle, starts: np.ndar
     wanted, best = set(starts.tolist()), Reason("", math.inf)
     try:
         reasons = Reasons(whole, engine.matches(whole).schema.satisfied)
-        for match in islice(engine.matches(relaxed), _MOST_COMPARED):
-            if match.start in wanted:
-                best = min(best, reasons.of(obstacle, match), key=lambda each: each.gap)
+        listed = islice(engine.matches(relaxed), _MOST_LISTED)
+        stopped = (match for match in listed if match.start in wanted)
+        for match in islice(stopped, _MOST_COMPARED):
+            best = min(best, reasons.of(obstacle, match), key=lambda each: each.gap)
     except BudgetError:
         return ""
     return best.actual
 
 
+_MOST_LISTED = 20_000
+"""So many partial matches are looked through for those of starts that were stopped."""
+
 _MOST_COMPARED = 1_000
-"""So many partial matches are looked at for the values that come nearest."""
+"""So many of these are compared for the values that come nearest."""
 
 _ENDINGS: dict[ObstacleKind, EndingKind] = {
     "condition": "condition",
