@@ -60,6 +60,27 @@ def hyphen_in_name(failure: ParseFailure) -> Diagnostic | None:
     )
 
 
+def hyphen_in_a_column(failure: ParseFailure) -> Diagnostic | None:
+    """Diagnose `SELECT Y.tweet-id`: without a name of its own a difference is no column."""
+    if failure.token.kind not in ("FROM", ",") or "AS" not in failure.expected:
+        return None
+    parts = _hyphenated(failure.tokens, failure.at - 1)
+    dot, variable = failure.before(len(parts) + 1), failure.before(len(parts) + 2)
+    if len(parts) < 3 or variable is None or dot is None or dot.kind != ".":
+        return None
+    if not all(part.kind in ("NAME", "-") for part in parts):
+        return None
+    name = quoted("".join(str(part.value) for part in parts))
+    span, written = Span(variable.span.start, parts[-1].span.end), f"{variable.text}[{name}]"
+    return Diagnostic(
+        "E151",
+        span,
+        f"a name with '-' in it stands in backquotes: {name}",
+        f"write {written}, or {variable.text}.{name} AS name for a column",
+        Fix(span, written),
+    )
+
+
 def plain_key_of_a_pattern(failure: ParseFailure) -> Diagnostic | None:
     """Diagnose `((R+) PARTITION BY [user_id]) AS Y`: attributes without a variable."""
     if failure.token.kind not in (",", "]") or failure.expected != {"."}:

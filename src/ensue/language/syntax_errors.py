@@ -26,6 +26,7 @@ _RULES: tuple[Callable[[ParseFailure], Diagnostic | None], ...] = (
     papers.in_for_as,
     papers.part_by,
     papers.hyphen_in_name,
+    papers.hyphen_in_a_column,
     patterns.repeated_name,
     patterns.comparison_as_pattern,
     patterns.equals_for_as,
