@@ -27,9 +27,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         yield running
 
 
-@pytest.mark.parametrize(("light", "ink"), [("true", (32, 36, 44)), ("false", (228, 231, 236))])
-def test_tables_follow_the_theme_of_the_notebook(
-    driver: Chrome, tmp_path: Path, light: str, ink: tuple[int, int, int]
+@pytest.mark.parametrize(
+    ("light", "ink", "ground"),
+    [("true", (32, 36, 44), "#ffffff"), ("false", (228, 231, 236), "#16191f")],
+)
+def test_tables_and_pictures_follow_the_theme_of_the_notebook(
+    driver: Chrome, tmp_path: Path, light: str, ink: tuple[int, int, int], ground: str
 ) -> None:
     view = ensue.run("SELECT * FROM S WHERE A ; B", EVENTS)._repr_html_()
     page = tmp_path / "notebook.html"
@@ -43,6 +46,8 @@ def test_tables_follow_the_theme_of_the_notebook(
         "const s = getComputedStyle(document.querySelector(arguments[0]));"
         "return [s.textAlign, s.color, s.backgroundColor]"
     )
-    align, colour, ground = driver.execute_script(style, "tbody td")
+    align, colour, behind = driver.execute_script(style, "tbody td")
     assert (align, colour) == ("left", f"rgb{ink}")
-    assert ground == driver.execute_script(style, "tbody tr")[2] == "rgba(0, 0, 0, 0)"
+    assert behind == driver.execute_script(style, "tbody tr")[2] == "rgba(0, 0, 0, 0)"
+    variable = "getComputedStyle(document.querySelector('svg')).getPropertyValue('--ground')"
+    assert driver.execute_script(f"return {variable}").strip() == ground

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from ensue.drawing.svg import COLOURS_ON_DARK, COLOURS_ON_LIGHT
+
 _LIGHT = """{--e-ink:#20242c;--e-soft:#656d7a;--e-line:#dfe3e8;--e-bar:#3566a8;--e-key:#2850a7;
 --e-str:#2f7d4f;--e-num:#8a4b08;--e-par:#8d4a9e}"""
 _DARK = """{--e-ink:#e4e7ec;--e-soft:#9aa3b0;--e-line:#3c434e;--e-bar:#7fb0f0;--e-key:#8db8ff;
@@ -21,6 +23,8 @@ STYLE = f"""
 @media (prefers-color-scheme:dark){{.ensue-view{_DARK}}}
 [data-jp-theme-light=true] .ensue-view,.vscode-light .ensue-view{_LIGHT}
 [data-jp-theme-light=false] .ensue-view,.vscode-dark .ensue-view{_DARK}
+[data-jp-theme-light=true] .ensue-view .ensue,.vscode-light .ensue-view .ensue{{{COLOURS_ON_LIGHT}}}
+[data-jp-theme-light=false] .ensue-view .ensue,.vscode-dark .ensue-view .ensue{{{COLOURS_ON_DARK}}}
 .ensue-view{{color:var(--e-ink);font-size:13px;
 font-family:ui-sans-serif,system-ui,"Segoe UI",Roboto,Helvetica,Arial,sans-serif}}
 .ensue-view table{{border-collapse:collapse;margin:6px 0;font-size:inherit;color:inherit}}

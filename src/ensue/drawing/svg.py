@@ -73,6 +73,10 @@ THEMED_STYLE = _style(".ensue{{{}}}", "[data-theme=dark] .ensue{{{}}}")
 """The same for a page that chooses between light and dark itself."""
 
 
+COLOURS_ON_LIGHT, COLOURS_ON_DARK = _variables(_LIGHT, COLOURS), _variables(_DARK, _DARK_COLOURS)
+"""The variables of a picture, for pages that know better than the system what they are."""
+
+
 def styles() -> str:
     """Return the element with the style, which a page needs once."""
     return f"<style>{STYLE}</style>"
