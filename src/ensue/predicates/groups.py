@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ensue.analysis.expressions import Attribute, EventType, Expression, Operation, subexpressions
 from ensue.automata.compiled import AtStart, Predicate, TypeTest
+from ensue.predicates.comparisons import Compared, searched
 from ensue.predicates.evaluate import Batch
 from ensue.predicates.functions import FUNCTIONS
 from ensue.predicates.vectors import Strings, UnsupportedError
@@ -21,12 +22,14 @@ class Groups:
     strings: Mapping[tuple[str, ...], list[tuple[int, Expression]]]
     """By column, the predicates that read that column of strings alone."""
     others: list[tuple[int, Expression]]
+    compared: list[Compared]
+    """Of the others, comparisons of a column of numbers that is compared with many constants."""
 
     @classmethod
     def of(
         cls, predicates: tuple[Predicate, ...], given: Mapping[int, int], batch: Batch
     ) -> Groups:
-        groups = cls([], defaultdict(list), [])
+        groups = cls([], defaultdict(list), [], [])
         for number, predicate in enumerate(predicates):
             if number in given:
                 continue
@@ -41,6 +44,7 @@ class Groups:
                         groups.others.append((number, predicate))
                     else:
                         groups.strings[column].append((number, predicate))
+        groups.compared.extend(searched(groups.others))
         return groups
 
 

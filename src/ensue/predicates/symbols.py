@@ -28,6 +28,9 @@ from ensue.predicates.groups import Groups
 from ensue.predicates.symbol_table import SymbolTable
 from ensue.predicates.vectors import Strings
 
+_SEARCHED_FROM = 1 << 10
+"""In batches of so many events, comparisons with many constants are found by a search."""
+
 _EVENT_BY_EVENT = 4
 """Batches of up to so many events are evaluated event by event."""
 
@@ -160,8 +163,17 @@ class Classifier:
                 return None
         if groups.others:
             found = Classes(found.numbers.astype(np.int32), found.bits.copy())
+        done: set[int] = set()
+        for several in groups.compared if batch.length >= _SEARCHED_FROM else ():
+            own = several.classes(batch.vector(several.path))
+            if own is not None:
+                found = combined(found, own)
+                done.update(each.number for each in several.asked)
+            if most is not None and len(found.bits) > most:
+                return None
         for number, predicate in groups.others:
-            found = split(found, batch.holds(predicate), 1 << number)
+            if number not in done:
+                found = split(found, batch.holds(predicate), 1 << number)
             if most is not None and len(found.bits) > most:
                 return None
         return found
