@@ -33,7 +33,7 @@ def _measure(lab: Lab) -> list[Row]:
         for length in lengths:
             for never in (True, False):
                 rows += _compared(lab, stream, source, length, never=never)
-    chosen = [_chosen_of_many(lab, f"{strategy} *") for strategy in (*_CHOOSING, "MAX")]
+    chosen = [_chosen_of_many(lab, f"{strategy} *") for strategy in _CHOOSING]
     return [*rows, *chosen, _chosen_of_many(lab, "b")]
 
 
