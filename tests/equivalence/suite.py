@@ -186,8 +186,8 @@ RELATED = (
     ("(A ; (B ; E UNLESS (C AS c ; D AS d FILTER c.v = d.v)))+", "A B C1 D2 E A B C1 D1 E"),
     ("(A ; D) UNLESS (B AS b ; C AS c FILTER b.v != c.v)", "A B1 C1 D A B1 C2 D A B1 C1 C2 B D"),
     (
-        "(A ; D) UNLESS ((B AS b ; C AS c FILTER b.v * c.v = 2) UNLESS (E AS e ; E AS f FILTER "
-        "e.v < f.v))",
+        "(A ; D) UNLESS ((B AS b ; C AS c FILTER b.v * c.v + b.v + c.v = b.v + c.v + 2) "
+        "UNLESS (E AS e ; E AS f FILTER e.v < f.v))",
         "A B1 C2 D A B1 E1 E2 C2 D A B2 C2 D",
     ),
     ("NEXT((A AS a ; B+ AS b) FILTER a.v < b.v)", "A1 B2 B1 B3 A2 B3"),

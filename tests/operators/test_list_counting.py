@@ -55,9 +55,10 @@ LISTED = {
     " WITHIN 11 EVENTS",
     "by key": "(A ; (B AS b)+ ; C) AGGREGATE Y[s = sum(b.v)] FILTER Y[s > 0]"
     " PARTITION BY [k] WITHIN 11 EVENTS",
-    "consumption": "(A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > 0 WITHIN 11 EVENTS CONSUME BY ANY",
-    "an absence": "((A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > 0) UNLESS (D AS d ; E AS e"
-    " FILTER d.v <= e.v) WITHIN 11 EVENTS",
+    "consumption": "(A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > a.v - b.v"
+    " WITHIN 11 EVENTS CONSUME BY ANY",
+    "an absence": "((A AS a ; (B AS b)+ ; C) FILTER a.v * b.v > a.v - b.v) UNLESS (D AS d ;"
+    " E AS e FILTER d.v <= e.v) WITHIN 11 EVENTS",
 }
 
 
