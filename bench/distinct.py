@@ -40,6 +40,7 @@ SHAPES = (
     Shape("a.k = c.k, a step between", "A AS a ; B AS b ; C AS c", "a.k = c.k"),
     Shape("a.x != c.x", "A AS a ; C AS c", "a.x != c.x"),
     Shape("a.x < c.y, half hold", "A AS a ; C AS c", "a.x < c.y"),
+    Shape("a.x < c.y, a step between", "A AS a ; B AS b ; C AS c", "a.x < c.y"),
     Shape("increasing(x)", "A+ AS a ; C AS c", "a[increasing(x)]"),
     Shape(
         "a.k = c.k AND b.h = d.h",
