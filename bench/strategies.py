@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bench.lab import Lab
 from bench.measure import Case, row
 from bench.queries import LENGTHS, WINDOW, sequence
-from bench.sequences import MILLION, SPEED
+from bench.sequences import MILLION
 from bench.streams import BUSY, Source, real_path
 from bench.tables import Column, Group, Row, Target, at_most
 
@@ -48,12 +48,15 @@ def _compared(lab: Lab, stream: str, source: Source, length: int, *, never: bool
         cases.append(Case(f"{name} {strategy}", chosen, source))
     measured = dict(zip(wanted, lab.compare(cases, memory=False), strict=True))
     rows: list[Row] = []
-    for (strategy, factor), each in measured.items():
-        found = row(each, stream=stream, window=f"x{factor}", strategy=strategy)
-        every, first = measured["ALL", factor].cpu, measured[strategy, _FACTORS[0]].cpu
-        if every and first and not each.failed:
-            found |= {"to_all": each.cpu / every, "slower": each.cpu / first}
-            found["all_slower"] = every / measured["ALL", _FACTORS[0]].cpu
+    for factor in _FACTORS:
+        every = measured["ALL", factor]
+        found = row(every, stream=stream, window=f"x{factor}")
+        found["query"] = name
+        for strategy in STRATEGIES:
+            each, first = measured[strategy, factor], measured[strategy, _FACTORS[0]]
+            if every.cpu and first.cpu and not each.failed:
+                found[strategy] = each.cpu / every.cpu
+                found[f"{strategy}, slower"] = each.cpu / first.cpu
         rows.append(found)
     return rows
 
@@ -85,15 +88,19 @@ def choose_of_many(select: str) -> float:
 def _targets(rows: Sequence[Row]) -> list[Target]:
     targets = []
     for strategy in _CHOOSING:
-        own = [each for each in rows if each.get("strategy") == strategy and "all_slower" in each]
-        most = max((each["to_all"] for each in own), default=None)
+        own = [each for each in rows if strategy in each]
+        most = max((each[strategy] for each in own), default=None)
         targets.append(at_most(f"{strategy}, to ALL", 2, most, "number", "times"))
         for stream in dict.fromkeys(each["stream"] for each in own):
-            longer = [each["slower"] for each in own if each["stream"] == stream]
-            figure = f"{strategy}, a window 40 times as long, {stream}"
+            figure, slower = (
+                f"{strategy}, a window 40 times as long, {stream}",
+                f"{strategy}, slower",
+            )
+            longer = [each[slower] for each in own if each["stream"] == stream]
             if stream == _REAL:
                 # There a longer window has more events that complete something, for ALL as well.
-                longer = [each["slower"] / each["all_slower"] for each in own]
+                real = [each for each in own if each["stream"] == stream]
+                longer = [each[slower] / each["ALL, slower"] for each in real]
                 figure += ", to ALL"
             targets.append(at_most(figure, 1.5, max(longer), "number", "times"))
     many = [each["seconds"] for each in rows if "2^60" in each["query"]]
@@ -111,10 +118,10 @@ GROUP = Group(
         Column("window", "window", "text"),
         Column("events", "events", "size"),
         Column("found", "completing events", "count"),
-        Column("to_all", "CPU time to ALL"),
-        Column("slower", "CPU time to x1"),
+        Column("rate", "events/s of ALL", "rate"),
+        *(Column(each, f"{each} to ALL") for each in STRATEGIES[1:]),
+        Column("ALL, slower", "ALL to x1"),
         Column("seconds", "time", "seconds"),
-        *SPEED[:-1],
     ),
     _measure,
     _targets,
