@@ -65,14 +65,9 @@ def add_node(
 @helper
 def join(graph: Graph, counters: Array, a: int, start_a: int, b: int, start_b: int) -> int:
     """Return the union of two nodes, given their starts: the later one comes to stand left."""
-    left = a
-    right = b
-    start = start_a
     if start_a < start_b:
-        left = b
-        right = a
-        start = start_b
-    return add_node(graph, counters, UNION, left, right, 0, start)
+        return add_node(graph, counters, UNION, b, a, 0, start_b)
+    return add_node(graph, counters, UNION, a, b, 0, start_a)
 
 
 @helper
