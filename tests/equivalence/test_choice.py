@@ -163,3 +163,15 @@ def test_the_choice_is_made_on_the_graph_also_over_conditions() -> None:
     assert late.plan.choice is None
     assert late.plan.residual is not None
     assert late.plan.residual.choice == "LAST"
+
+
+@pytest.mark.parametrize("pattern", ["A ; B? ; C", "((A ; B) OR (B ; A)) ; C"])
+def test_first_eq_reference_where_what_has_completed_is_met_again(pattern: str) -> None:
+    # After the first B, most of what a C finds left of a spine has completed before.
+    kinds = [*"AAB", *("A" * 36), "C", *("AC" * 3), "B", *("AAC" * 3)]
+    rows = [{"type": kind, "v": 0, "k": "p", "ts": at} for at, kind in enumerate(kinds)]
+    query = ensue.compile(f"SELECT FIRST * FROM S WHERE {pattern}")
+    assert query.plan.choice == "FIRST"
+    expected = run(query, rows, by_definition=True)
+    assert found(run(query, rows)) == found(expected)
+    assert found(run(query, rows, compact_always=True)) == found(expected)
