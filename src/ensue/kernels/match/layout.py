@@ -131,6 +131,8 @@ class Lazy(NamedTuple):
     """How many factors there are."""
 
 
+Lazy.passed_whole = True  # type: ignore[attr-defined]  # see compile/flatten.py
+
 STALE, NOTHING = -1, -2
 """Instead of a node of all below a slot: it is not known, or all runs there are over."""
 
