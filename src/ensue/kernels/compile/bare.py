@@ -45,8 +45,8 @@ def stripped(kind: Any) -> Any:
     """Return the type of what is left of a value: of an array that is not contiguous, all.
 
     >>> from numba import int32
-    >>> stripped(types.Array(int32, 1, "C"))
-    bare(int32, 1d)
+    >>> str(stripped(types.Array(int32, 1, "C")))
+    'bare(int32, 1d)'
     >>> stripped(types.Array(int32, 1, "A"))
     Array(int32, 1, 'A', False, aligned=True)
     """
