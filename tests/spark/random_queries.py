@@ -40,8 +40,11 @@ _SHORT = 7
 """Where nothing bounds a match, so many events are enough."""
 
 
-class EnoughError(Exception):
-    """No more queries are needed."""
+class Enough(BaseException):  # noqa: N818
+    """No more queries are needed.
+
+    Of an `Exception` hypothesis would make a report, which takes minutes now and then.
+    """
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def batch(family: Family, count: int, number: int, language: Language, longest: 
 
     def collect(pair: Pair) -> None:
         if len(kept) == count:
-            raise EnoughError
+            raise Enough
         if pair.rows:
             query = _of_family(pair.query, family, len(kept))
             text = format_query(query)
@@ -68,7 +71,7 @@ def batch(family: Family, count: int, number: int, language: Language, longest: 
                 queries[f"q{len(kept)}"] = text
                 kept.append(pair)
 
-    with suppress(EnoughError):
+    with suppress(Enough):
         look_at(pairs(language, longest), 12 * count, SEED * 1000 + number, collect)
     after = 0
     for at, pair in enumerate(kept):
