@@ -40,7 +40,7 @@ _SHORT = 7
 """Where nothing bounds a match, so many events are enough."""
 
 
-class Enough(BaseException):  # noqa: N818
+class Enough(BaseException):
     """No more queries are needed.
 
     Of an `Exception` hypothesis would make a report, which takes minutes now and then.
