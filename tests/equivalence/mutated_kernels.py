@@ -26,10 +26,10 @@ from ensue.kernels.match import (
     configurations,
     due,
     factors,
-    fates,
     index,
     lazy,
     ranges,
+    step_outcomes,
     subtrees,
     treap,
 )
@@ -144,7 +144,7 @@ def a_merge_forgets_what_was_there(patch: Patch) -> None:
 
 
 def guards_are_not_asked(patch: Patch) -> None:
-    for place in (correlation, fates):
+    for place in (correlation, step_outcomes):
         patch.setattr(place, "allowed", lambda *_: True)
 
 

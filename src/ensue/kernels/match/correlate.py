@@ -44,7 +44,6 @@ from ensue.kernels.match.evaluate import (
     join,
     take_slot,
 )
-from ensue.kernels.match.fates import ENDS, MOVES, WAITS, fate_of, note
 from ensue.kernels.match.index import find_group, find_slot, link, partners_of, release
 from ensue.kernels.match.layout import (
     LIVE,
@@ -66,6 +65,7 @@ from ensue.kernels.match.lazy import (
 from ensue.kernels.match.ranges import gather_due, gather_move, join_parts
 from ensue.kernels.match.registers import allowed, put
 from ensue.kernels.match.sorting import sort_by_start
+from ensue.kernels.match.step_outcomes import ENDS, MOVES, WAITS, note, outcome_of
 from ensue.kernels.match.subtrees import NO_NODES, touch
 from ensue.kernels.match.treap import planted, search_for
 
@@ -232,15 +232,15 @@ def correlate(
                             slots.registers[slot, register] == content
                             and index.group[slot] == group
                         ):
-                            fate = fate_of(
+                            outcome = outcome_of(
                                 tables, state, step, slot, events.values, event, floor, edge
                             )
-                            if fate != WAITS:
+                            if outcome != WAITS:
                                 if moving == capacity or ending == capacity:
                                     return FULL, event, 2 * capacity
                                 note(moves, moving, ending, slot, step)
-                                moving += fate == MOVES
-                                ending += fate == ENDS
+                                moving += outcome == MOVES
+                                ending += outcome == ENDS
                         slot = following
             if not keeps:
                 slot = index.first[group]

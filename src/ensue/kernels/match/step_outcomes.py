@@ -13,7 +13,7 @@ WAITS, MOVES, ENDS = range(3)
 
 
 @helper
-def fate_of(
+def outcome_of(
     tables: Tables,
     state: State,
     step: int,
@@ -24,11 +24,11 @@ def fate_of(
     edge: int,
 ) -> int:
     """Tell what becomes of a configuration by a step."""
-    fate = WAITS
+    outcome = WAITS
     if allowed(tables, step, state.slots.registers, slot, values, event):
         over = is_over(state.graph, state.slots.start[slot], floor, edge)
-        fate = ENDS if over else MOVES
-    return fate
+        outcome = ENDS if over else MOVES
+    return outcome
 
 
 @helper
